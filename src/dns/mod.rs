@@ -1,0 +1,40 @@
+//! Names to addresses: the [`Resolve`] trait, and which addresses may be connected to.
+//!
+//! A name is resolved once per fetch, every address is checked, and the fetch connects to exactly
+//! the addresses that passed: a name that is bound anew between check and connect changes nothing.
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::url::Host;
+
+/// What a name resolves to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Addresses that may be connected to, in the order to try them; never empty.
+    pub addresses: Vec<IpAddr>,
+    /// Addresses that were refused by the address policy.
+    pub refused: Vec<IpAddr>,
+    /// How long the answer may be kept.
+    pub ttl: Duration,
+    /// True if the answer came from the cache.
+    pub cached: bool,
+}
+
+/// Why a name has no address to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DnsFailure {
+    /// NXDOMAIN, or no address records.
+    NotFound,
+    /// Every address is refused by the address policy; which ones.
+    Refused(Vec<IpAddr>),
+    /// SERVFAIL, silence, nonsense; the detail is for the log.
+    Failed(String),
+}
+
+/// Resolves names.
+pub trait Resolve: Send + Sync + 'static {
+    /// Resolves a host within a bounded time; IP literals are checked and returned as they are.
+    fn resolve(&self, host: &Host) -> impl Future<Output = Result<Resolved, DnsFailure>> + Send;
+}

@@ -1,0 +1,14 @@
+//! URLs as the crawler knows them: parsed by the WHATWG rules, normalized by RFC 3986 syntax only.
+//!
+//! [`CrawlUrl`] is the only form of a URL behind the extractor. Nothing here may change which
+//! resource a URL names: dropping parameters, sorting them, removing slashes or `index.html` are
+//! rules, and rules must be proved (`dust`). Userinfo is dropped at the door, so that no credential
+//! is ever sent on or logged.
+
+mod host;
+mod normalize;
+mod surt;
+
+pub use host::{Host, Origin, Site};
+pub use normalize::{CrawlUrl, Fingerprint, UrlError};
+pub use surt::{surt, surt_prefix};

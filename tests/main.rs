@@ -1,0 +1,3 @@
+//! The one test binary: every integration test is a module of it, so that it links once.
+
+mod tidy;
