@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::bytes::Regex;
+use unicode_normalization::UnicodeNormalization;
 
 /// Returns the key of a URL or of another record name such as `dns:example.com`.
 ///
@@ -199,24 +200,69 @@ fn canonical_host(host: &[u8], scheme: &[u8]) -> Vec<u8> {
     host
 }
 
-/// IDNA as of 2003, as Python's codec has it: the four characters that later became letters of
-/// their own are still folded. `None` if a label is not allowed.
+/// IDNA as of 2003 (RFC 3490), as Python's codec has it. It lets any ASCII label pass that is
+/// neither empty nor too long. `None` if a label is not allowed. Of Nameprep (RFC 3491), the rules
+/// for text in both directions are left out. A parsed URL never comes here: its host is ASCII.
 fn to_ascii(host: &[u8]) -> Option<Vec<u8>> {
     let text: String = host.utf8_chunks().map(|chunk| chunk.valid()).collect();
-    let folded = text
-        .replace('\u{df}', "ss")
-        .replace('\u{3c2}', "\u{3c3}")
-        .replace(['\u{200c}', '\u{200d}'], "");
-    match url::Host::parse(&folded).ok()? {
-        url::Host::Domain(name) => Some(name.into_bytes()),
-        url::Host::Ipv4(address) => Some(address.to_string().into_bytes()),
-        url::Host::Ipv6(_) => None,
+    let mut labels: Vec<&str> = text.split(['.', '\u{3002}', '\u{ff0e}', '\u{ff61}']).collect();
+    let dot_at_end = labels.pop_if(|last| last.is_empty()).is_some();
+    let mut labels = labels.into_iter().map(label_to_ascii).collect::<Option<Vec<String>>>()?;
+    if dot_at_end {
+        labels.push(String::new());
     }
+    Some(labels.join(".").into_bytes())
+}
+
+fn label_to_ascii(label: &str) -> Option<String> {
+    const LENGTHS: std::ops::Range<usize> = 1..64;
+    if label.is_ascii() {
+        return LENGTHS.contains(&label.len()).then(|| label.to_owned());
+    }
+    let mapped = label
+        .chars()
+        .filter(|c| !is_mapped_to_nothing(*c))
+        .nfkc()
+        .flat_map(char::to_lowercase)
+        .nfkc()
+        .collect::<String>()
+        .replace('\u{df}', "ss")
+        .replace('\u{3c2}', "\u{3c3}");
+    if mapped.is_ascii() {
+        return LENGTHS.contains(&mapped.len()).then_some(mapped);
+    }
+    if mapped.starts_with("xn--") || mapped.chars().any(is_prohibited) {
+        return None;
+    }
+    let encoded = format!("xn--{}", idna::punycode::encode_str(&mapped)?);
+    LENGTHS.contains(&encoded.len()).then_some(encoded)
+}
+
+/// RFC 3454 table B.1.
+fn is_mapped_to_nothing(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{1806}' | '\u{2060}' | '\u{feff}')
+        || matches!(c, '\u{180b}'..='\u{180d}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// RFC 3454 tables C.1.2 to C.9; spaces are plain by now.
+fn is_prohibited(c: char) -> bool {
+    let code = c as u32;
+    matches!(c, '\u{80}'..='\u{9f}' | '\u{6dd}' | '\u{70f}' | '\u{180e}' | '\u{1680}')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2061}'..='\u{2063}' | '\u{206a}'..='\u{206f}')
+        || matches!(c, '\u{2ff0}'..='\u{2ffb}' | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}')
+        || matches!(c, '\u{fff9}'..='\u{ffff}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(code, 0xe0001 | 0xe0020..=0xe007f | 0xf0000..)
+        || code & 0xfffe == 0xfffe
 }
 
 /// Reads an IPv4 address in the spellings of `inet_aton`, but for hexadecimal ones.
 fn address(host: &[u8]) -> Option<std::net::Ipv4Addr> {
     if host.is_empty() || !host.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
+        return None;
+    }
+    // What begins like an octal number and then has other digits is taken for a name.
+    if host[0] == b'0' && host.contains(&b'.') && host.iter().any(|b| matches!(b, b'8' | b'9')) {
         return None;
     }
     if !host.contains(&b'.') {

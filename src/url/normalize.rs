@@ -75,7 +75,7 @@ impl CrawlUrl {
     /// # Errors
     /// Returns why the outcome cannot be crawled.
     pub fn join(&self, reference: &str) -> Result<Self, UrlError> {
-        Self::from_url(self.0.join(reference).map_err(UrlError::Syntax)?)
+        Self::from_url(resolve(&self.0, reference).map_err(UrlError::Syntax)?)
     }
 
     /// Normalizes a parsed URL.
@@ -168,6 +168,24 @@ impl CrawlUrl {
         // Only a port that is no number has no key, and a parsed URL has none such.
         cdx_key(self.as_str()).unwrap_or_else(|| surt(self))
     }
+}
+
+/// Resolves a reference as browsers do, without normalizing the outcome: for base URLs that are no
+/// [`CrawlUrl`], such as those of a document's `base` element.
+///
+/// # Errors
+/// Returns what is wrong with the reference.
+pub fn resolve(base: &Url, reference: &str) -> Result<Url, url::ParseError> {
+    base.join(reference).or_else(|error| {
+        // WHATWG passes over any number of slashes before the host; the crate over two only.
+        let bare = reference.trim_start_matches(|c: char| c <= ' ');
+        let host = bare.trim_start_matches(['/', '\\', '\t', '\n', '\r']);
+        let slashes = bare[..bare.len() - host.len()].matches(['/', '\\']).count();
+        if slashes < 3 || !matches!(base.scheme(), "http" | "https") {
+            return Err(error);
+        }
+        base.join(&format!("//{host}"))
+    })
 }
 
 /// Takes the trailing dots off the host; what is left is parsed again, for it may be an address.
@@ -349,6 +367,8 @@ mod tests {
             ("?%64", "http://example.com/a/b?d"),
             ("//user@other.test.:80", "http://other.test/"),
             ("", "http://example.com/a/b?c"),
+            ("///other.test/x", "http://other.test/x"),
+            (" /\\\t//other.test\\x", "http://other.test/x"),
         ] {
             assert_eq!(base.join(reference).unwrap().as_str(), want, "{reference}");
         }
