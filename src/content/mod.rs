@@ -18,6 +18,7 @@
 
 mod digest;
 mod main_text;
+pub mod near;
 mod seen_text;
 mod shingle;
 mod site_model;
