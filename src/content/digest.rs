@@ -59,7 +59,7 @@ impl TextDigest {
     pub fn of(text: &str) -> Self {
         let words = super::Words::of(text);
         let mut digester = TextDigester::default();
-        (0..words.len()).for_each(|at| digester.push(words.folded(at)));
+        digester.push(words.folded_text(0, words.len()));
         digester.finish()
     }
 
@@ -116,7 +116,7 @@ impl FromStr for TextDigest {
     }
 }
 
-/// Builds a [`TextDigest`] word by word.
+/// Builds a [`TextDigest`] from folded words, a space after each.
 #[derive(Clone)]
 pub(super) struct TextDigester(Xxh3Default);
 
@@ -127,9 +127,8 @@ impl Default for TextDigester {
 }
 
 impl TextDigester {
-    pub(super) fn push(&mut self, word: &[u8]) {
-        self.0.update(word);
-        self.0.update(b" ");
+    pub(super) fn push(&mut self, words: &[u8]) {
+        self.0.update(words);
     }
 
     pub(super) fn finish(&self) -> TextDigest {

@@ -24,6 +24,7 @@ mod shingle;
 mod site_model;
 mod sketch;
 pub mod trap;
+mod word_set;
 mod words;
 
 pub use digest::{PayloadDigest, TextDigest};
@@ -33,13 +34,13 @@ pub use shingle::{
 };
 pub use site_model::{Boilerplate, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
+pub use word_set::{Overlap, WORDS_KEPT, WordSet};
 pub use words::Words;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3Default;
 
 use digest::TextDigester;
-use shingle::{Piece, for_each_shingle};
+use shingle::{Piece, for_each_shingle, mix};
 
 /// What a block of text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -167,17 +168,13 @@ pub struct Analysis {
     pub model_version: u32,
     /// Hashes of the words of the main text, in order.
     pub main_words: Vec<u64>,
-    /// Hashes of the distinct words of the whole page outside navigation, header and footer, sorted;
-    /// at most [`WORD_SET_MAX`].
-    pub word_set: Vec<u64>,
+    /// The distinct words of the page outside navigation, header and footer.
+    pub word_set: WordSet,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
     pub(crate) windows: Option<Vec<u32>>,
 }
-
-/// Words kept in [`Analysis::word_set`]: error pages, the shortest of pages, are known by theirs.
-pub const WORD_SET_MAX: usize = 1024;
 
 /// The content stage: settings and the memory it uses again for every page. One for each thread.
 #[derive(Debug, Default)]
@@ -236,7 +233,7 @@ impl Content {
             wide: sketches.map(|(_, wide)| wide),
             model_version: known.version(),
             main_words,
-            word_set: word_set(words, &all),
+            word_set: WordSet::of(words, &all),
             links: page.links,
             windows,
         }
@@ -256,26 +253,13 @@ fn push_blocks(words: &mut Words, blocks: &[Block<'_>], words_max: usize) -> Vec
 
 fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
     let mut digester = TextDigester::default();
-    let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    all.for_each(|at| digester.push(words.folded(at)));
+    pieces.iter().for_each(|piece| digester.push(words.folded_text(piece.start, piece.end)));
     digester.finish()
 }
 
 fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
-    let mut hasher = Xxh3Default::new();
     let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    all.for_each(|at| hasher.update(&words.masked(at).to_le_bytes()));
-    hasher.digest()
-}
-
-fn word_set(words: &Words, pieces: &[Piece]) -> Vec<u64> {
-    let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    let mut set: Vec<u64> = all.map(|at| words.masked(at)).collect();
-    set.sort_unstable();
-    set.dedup();
-    // The least hashes are a fair sample of the words, and the same words in every text.
-    set.truncate(WORD_SET_MAX);
-    set
+    all.fold(0, |digest: u64, at| mix(digest.rotate_left(5) ^ words.masked(at)))
 }
 
 fn count(len: usize) -> u32 {

@@ -12,7 +12,7 @@
 //!
 //! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (8 bytes each; rare
 //! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
-//! model at most as many windows of 4 bytes. Not learning, a site costs the published windows only.
+//! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published windows only.
 
 use std::sync::Arc;
 
@@ -24,9 +24,21 @@ pub struct Boilerplate {
     version: u32,
     learning: bool,
     windows: Vec<u32>,
+    /// A bit for each window's low bits: most windows of a page are told to be unknown by this.
+    filter: Vec<u64>,
 }
 
 impl Boilerplate {
+    fn new(version: u32, learning: bool, windows: Vec<u32>) -> Self {
+        let bits = (windows.len() * FILTER_BITS).next_power_of_two().max(64);
+        let mut filter = vec![0; bits / 64];
+        for window in &windows {
+            let bit = *window as usize % bits;
+            filter[bit / 64] |= 1 << (bit % 64);
+        }
+        Boilerplate { version, learning, windows, filter }
+    }
+
     /// Returns the number of this snapshot; 0 before the first. Sketches taken under different
     /// versions of a site's model compare too low, never too high.
     pub fn version(&self) -> u32 {
@@ -49,9 +61,14 @@ impl Boilerplate {
     }
 
     pub(super) fn holds(&self, window: u32) -> bool {
-        self.windows.binary_search(&window).is_ok()
+        let bit = window as usize % (self.filter.len() * 64).max(1);
+        let maybe = self.filter.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1);
+        maybe && self.windows.binary_search(&window).is_ok()
     }
 }
+
+/// Bits of the filter for each window: one unknown window in ten passes it.
+const FILTER_BITS: usize = 8;
 
 /// What is known of one site, and the sample it is learned from.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,7 +93,7 @@ struct Sample {
 
 impl Default for SiteModel {
     fn default() -> Self {
-        let published = Boilerplate { learning: true, ..Boilerplate::default() };
+        let published = Boilerplate::new(0, true, Vec::new());
         SiteModel {
             pages: 0,
             next_sample_at: 0,
@@ -101,7 +118,7 @@ impl SiteModel {
     pub fn memory(&self) -> usize {
         let sample = self.sample.as_ref();
         let sample = sample.map_or(0, |kept| 8 * (kept.counts.capacity() + kept.texts.capacity()));
-        std::mem::size_of::<Self>() + sample + 4 * self.published.windows.capacity()
+        std::mem::size_of::<Self>() + sample + 6 * self.published.windows.capacity()
     }
 
     /// Takes note of a page of the site; returns whether a new snapshot was published.
@@ -130,11 +147,8 @@ impl SiteModel {
     }
 
     fn publish(&mut self, windows: Vec<u32>) {
-        self.published = Arc::new(Boilerplate {
-            version: self.published.version + 1,
-            learning: self.sample.is_some(),
-            windows,
-        });
+        let version = self.published.version + 1;
+        self.published = Arc::new(Boilerplate::new(version, self.sample.is_some(), windows));
     }
 }
 
@@ -233,7 +247,7 @@ impl SiteModel {
         let sorted = windows.is_sorted()
             && sample.as_ref().is_none_or(|kept| kept.texts.is_sorted() && kept.counts.is_sorted());
         (read.0.is_empty() && sorted && sample.is_some() == learning).then_some(())?;
-        let published = Arc::new(Boilerplate { version, learning, windows });
+        let published = Arc::new(Boilerplate::new(version, learning, windows));
         Some(SiteModel { pages, next_sample_at, sample, published })
     }
 }
@@ -371,7 +385,7 @@ mod tests {
             let page = Page { blocks: &blocks, ..Page::default() };
             let analysis = content.analyse(&page, &model.boilerplate());
             model.observe(&analysis, &settings);
-            assert!(model.memory() < 500 * 8 + 2 * 100 * 8 + 4 * 500 + 1000);
+            assert!(model.memory() < 500 * 8 + 2 * 100 * 8 + 6 * 500 + 1000);
         }
         assert!(!model.boilerplate().is_empty(), "the frequent windows outlive the rare");
     }

@@ -92,8 +92,14 @@ impl Words {
 
     /// Returns the folded bytes of word `index`.
     pub fn folded(&self, index: usize) -> &[u8] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.folded[start..self.ends[index] as usize]
+        let text = self.folded_text(index, index + 1);
+        &text[..text.len() - 1]
+    }
+
+    /// Returns the folded bytes of the words `start..end`, one space after each.
+    pub(super) fn folded_text(&self, start: usize, end: usize) -> &[u8] {
+        let at = |index: usize| if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.folded[at(start)..at(end)]
     }
 
     fn truncate(&mut self, len: usize) {
@@ -114,8 +120,8 @@ impl Words {
         }
         if end == bytes.len() || bytes[end] < 0x80 {
             let from = self.folded.len();
-            let kept = &bytes[start..end.min(start + WORD_BYTES_MAX)];
-            self.folded.extend(kept.iter().map(u8::to_ascii_lowercase));
+            self.folded.extend_from_slice(&bytes[start..end.min(start + WORD_BYTES_MAX)]);
+            self.folded[from..].make_ascii_lowercase();
             self.close_word(from);
             return end;
         }
@@ -171,6 +177,7 @@ impl Words {
         }
         self.hashes.push(xxh3_64(word));
         self.numbers.push(word[0].is_ascii_digit());
+        self.folded.push(b' ');
         self.ends.push(u32::try_from(self.folded.len()).unwrap_or(u32::MAX));
     }
 }
