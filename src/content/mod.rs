@@ -1,1 +1,267 @@
-//! content
+//! Knows a text when it comes back.
+//!
+//! The second half of Mercator's memory: after "URL seen?" comes "content seen?". A page goes in as
+//! blocks of text with their place ([`Page`]); [`Content::analyse`] sets boilerplate aside, and
+//! gives back digests (the same text), sketches (a similar text) and the words themselves for the
+//! finer judgements: soft errors, signatures, traps.
+//!
+//! Invariants: the same blocks and the same [`Boilerplate`] give the same [`Analysis`] on every
+//! machine; [`Analysis::text_digest`] depends on the blocks alone; a text that is all boilerplate
+//! is *thin* and has no sketch, so it can never be evidence that two pages are alike.
+//!
+//! Does not parse HTML, fetch, store or read a clock, and never decides by address alone.
+//!
+//! Sources: Broder, "On the resemblance and containment of documents", 1997; Li, Owen, Zhang, "One
+//! permutation hashing", 2012; Shrivastava, "Optimal densification", 2017; Di Iorio et al.,
+//! "Detecting near-replicas on the Web by content and hyperlink analysis", WWW 2003; He et al.,
+//! "Crawling deep web entity pages", WSDM 2013.
+
+mod digest;
+mod main_text;
+pub mod near;
+mod seen_text;
+mod shingle;
+mod site_model;
+mod sketch;
+pub mod trap;
+mod word_set;
+mod words;
+
+pub use digest::{PayloadDigest, TextDigest};
+pub use seen_text::{FollowRepeats, Known, Repeat, SeenText};
+pub use shingle::{
+    THIN_SHINGLES, containment, is_thin, min_hashes, min_hashes_text, resemblance, shingles,
+};
+pub use site_model::{Boilerplate, SiteModel};
+pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
+pub use word_set::{Overlap, WORDS_KEPT, WordSet};
+pub use words::Words;
+
+use serde::{Deserialize, Serialize};
+
+use digest::TextDigester;
+use shingle::{Piece, for_each_shingle, mix};
+
+/// What a block of text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// A paragraph, or text directly inside a division.
+    #[default]
+    Paragraph,
+    /// A heading of any level.
+    Heading,
+    /// An item of a list.
+    ListItem,
+    /// A cell of a table.
+    Cell,
+    /// Anything else.
+    Other,
+}
+
+/// The part of the page a block stands in, by its markup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Region {
+    /// No marked part.
+    #[default]
+    None,
+    /// Navigation.
+    Nav,
+    /// The page's header.
+    Header,
+    /// The page's footer.
+    Footer,
+    /// Beside the text: related items, adverts.
+    Aside,
+    /// A form.
+    Form,
+    /// The marked main part, or an article.
+    Main,
+}
+
+/// A run of text between two block boundaries of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Block<'a> {
+    /// The text, without markup.
+    pub text: &'a str,
+    /// How many of its characters are inside links.
+    pub link_chars: u32,
+    /// Hash of the path of elements down to the block.
+    pub path: u64,
+    /// What the block is.
+    pub kind: BlockKind,
+    /// Where it stands.
+    pub region: Region,
+}
+
+impl<'a> Block<'a> {
+    /// Returns a paragraph without links, outside every region: the form of plain text.
+    pub fn paragraph(text: &'a str) -> Self {
+        Block { text, ..Block::default() }
+    }
+}
+
+/// A page as the content stage takes it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Page<'a> {
+    /// The blocks of text, in the order of the page.
+    pub blocks: &'a [Block<'a>],
+    /// The number of distinct link targets.
+    pub links: usize,
+}
+
+/// Settings of the content stage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// Words of a page that are looked at; the rest is cut off. 50,000 words are a book.
+    pub words_max: usize,
+    /// Words in a shingle. Four, by measurement: see the table of `tests/bench/near.rs`.
+    pub shingle_words: usize,
+    /// Whether boilerplate is learned from what repeats on a site.
+    pub learn_boilerplate: bool,
+    /// Share of a site's sampled pages above which a window of words is boilerplate.
+    pub boilerplate_share: f64,
+    /// Pages a window must be on, however small the sample: fewer could be forms of one document.
+    pub boilerplate_pages_min: u32,
+    /// Pages sampled before a site's boilerplate is first used.
+    pub sample_pages_min: u32,
+    /// Pages in a full sample: enough to know shares of 5 % to within 3 %.
+    pub sample_pages_max: u32,
+    /// Windows counted while a site is sampled; 8 bytes each.
+    pub sample_windows_max: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            words_max: 50_000,
+            shingle_words: 4,
+            learn_boilerplate: true,
+            boilerplate_share: 0.05,
+            boilerplate_pages_min: 6,
+            sample_pages_min: 12,
+            sample_pages_max: 192,
+            sample_windows_max: 32_768,
+        }
+    }
+}
+
+/// What the content stage knows of one page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// Digest of the main text by structure alone: the same page has the same whenever it comes.
+    pub text_digest: TextDigest,
+    /// Digest of the main text without the site's boilerplate and with every number alike: pages
+    /// that differ in a counter, a date or the month of a calendar have the same.
+    pub core_digest: u64,
+    /// Words of the main text, without the site's boilerplate.
+    pub words: u32,
+    /// Words of the whole page.
+    pub words_all: u32,
+    /// Whether the main text has too few shingles to be evidence.
+    pub thin: bool,
+    /// The sketch of the crawl log; `None` where the page is thin.
+    pub sketch: Option<Sketch>,
+    /// The sketch of the near-duplicate index; `None` where the page is thin.
+    pub wide: Option<WideSketch>,
+    /// The version of the site's model that was applied, 0 for none.
+    pub model_version: u32,
+    /// Hashes of the words of the main text, in order.
+    pub main_words: Vec<u64>,
+    /// The distinct words of the page outside navigation, header and footer.
+    pub word_set: WordSet,
+    /// Number of distinct link targets.
+    pub links: usize,
+    /// Windows for the site's sample, where it is learning.
+    pub(crate) windows: Option<Vec<u32>>,
+}
+
+/// The content stage: settings and the memory it uses again for every page. One for each thread.
+#[derive(Debug, Default)]
+pub struct Content {
+    settings: Settings,
+    words: Words,
+    shingles: Vec<u64>,
+}
+
+impl Content {
+    /// Returns a content stage with these settings.
+    pub fn new(settings: Settings) -> Self {
+        Content { settings, ..Content::default() }
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Analyses a page, given what is known of its site ([`SiteModel::boilerplate`], or the default
+    /// for nothing).
+    ///
+    /// Give the result to [`SiteModel::observe`] afterwards, so that the site's model learns.
+    pub fn analyse(&mut self, page: &Page<'_>, known: &Boilerplate) -> Analysis {
+        let settings = &self.settings;
+        let spans = push_blocks(&mut self.words, page.blocks, settings.words_max);
+        let words = &self.words;
+        let width = settings.shingle_words.max(1);
+        let chosen = main_text::choose(page.blocks, &spans);
+        let strict = main_text::pieces(page.blocks, &spans, &chosen.strict, width);
+        let lenient = main_text::pieces(page.blocks, &spans, &chosen.lenient, width);
+        let all = main_text::pieces(page.blocks, &spans, &chosen.all, width);
+        let windows = (settings.learn_boilerplate && known.is_learning())
+            .then(|| main_text::windows(words, &all, settings));
+        let kept = if known.is_empty() {
+            strict.clone()
+        } else {
+            main_text::without_boilerplate(words, &lenient, known, width)
+        };
+        self.shingles.clear();
+        let mut main_words = Vec::new();
+        for piece in &kept {
+            main_words.extend_from_slice(&words.hashes()[piece.start..piece.end]);
+            let word = |at: usize| words.hashes()[at];
+            for_each_shingle(*piece, width, word, |_, _, shingle| self.shingles.push(shingle));
+        }
+        let sketches = sketch(&self.shingles);
+        Analysis {
+            text_digest: text_digest(words, &strict),
+            core_digest: core_digest(words, &kept),
+            words: count(main_words.len()),
+            words_all: count(words.len()),
+            thin: sketches.is_none(),
+            sketch: sketches.map(|(few, _)| few),
+            wide: sketches.map(|(_, wide)| wide),
+            model_version: known.version(),
+            main_words,
+            word_set: WordSet::of(words, &all),
+            links: page.links,
+            windows,
+        }
+    }
+}
+
+/// Puts the words of all blocks in one sequence; returns the span of each block in it.
+fn push_blocks(words: &mut Words, blocks: &[Block<'_>], words_max: usize) -> Vec<Piece> {
+    words.clear();
+    let mut push = |block: &Block<'_>| {
+        let start = words.len();
+        let came = words.push_text(block.text, words_max);
+        Piece { start, end: start + came }
+    };
+    blocks.iter().map(&mut push).collect()
+}
+
+fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
+    let mut digester = TextDigester::default();
+    pieces.iter().for_each(|piece| digester.push(words.folded_text(piece.start, piece.end)));
+    digester.finish()
+}
+
+fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
+    let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
+    all.fold(0, |digest: u64, at| mix(digest.rotate_left(5) ^ words.masked(at)))
+}
+
+fn count(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or(u32::MAX)
+}
