@@ -406,20 +406,21 @@ impl<'w> Site<'w> {
         text
     }
 
-    /// Replaces about one word in forty.
+    /// Replaces about one word in forty, and one for certain by a word that is nowhere else.
     fn edit(self, text: &mut String, number: u32) {
         let mut draw = Draw::new(mix(self.seed, hash(5, "edit") ^ u64::from(number)));
-        let edited: Vec<String> = text
-            .split('\n')
-            .map(|paragraph| {
-                let words = paragraph.split(' ').map(|known| match draw.below(40) {
-                    0 => Cow::Owned(word(draw.next())),
-                    _ => Cow::Borrowed(known),
-                });
-                words.collect::<Vec<_>>().join(" ")
+        let certain = draw.below(text.matches(' ').count() as u64 + 1) as usize;
+        let edited: Vec<Cow<'_, str>> = text
+            .split(' ')
+            .enumerate()
+            .map(|(at, known)| match (at == certain, draw.below(40)) {
+                (true, _) => Cow::Owned(format!("{}{number}", word(draw.next()))),
+                // A word at the end of a paragraph holds the line break and stays.
+                (false, 0) if !known.contains('\n') => Cow::Owned(word(draw.next())),
+                (false, _) => Cow::Borrowed(known),
             })
             .collect();
-        *text = edited.join("\n");
+        *text = edited.join(" ");
     }
 
     /// Returns the title of a document.
