@@ -15,8 +15,10 @@
 
 mod draw;
 mod log;
+mod names;
 mod page;
 mod reply;
+mod server;
 mod sim;
 mod site;
 mod spec;
@@ -26,6 +28,7 @@ mod web;
 mod tests;
 
 pub use log::{Arrival, Judge, Judgement, Protect, RequestLog};
+pub use server::{Server, ServerOptions};
 pub use sim::{SimLimits, SimWeb};
 pub use spec::{
     Busy, DnsAnswer, DnsSpec, Faults, Habits, Latency, Redirects, RetryAfter, RobotsAnswer,

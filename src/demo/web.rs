@@ -184,9 +184,12 @@ impl WebSpec {
         }
     }
 
-    /// Returns another site's index, always the same one.
+    /// Returns another site's index, always the same one: the next that accepts connections.
     fn neighbour(&self, index: u32) -> u32 {
-        (index + 1) % (self.hosts.len() as u32).max(1)
+        let count = (self.hosts.len() as u32).max(1);
+        let mut others = (1..count).map(|step| (index + step) % count);
+        let open = |other: &u32| !self.hosts[*other as usize].faults.refused;
+        others.find(open).unwrap_or(index)
     }
 
     fn own_address(&self, index: u32) -> IpAddr {
@@ -195,11 +198,14 @@ impl WebSpec {
         own.unwrap_or_else(numbered)
     }
 
-    /// Gives every site without an address one of these in turn.
-    pub(super) fn place(&mut self, addresses: &[IpAddr]) {
+    /// Gives every site without an address one of these in turn, and `nobody` to those that refuse
+    /// connections.
+    pub(super) fn place(&mut self, addresses: &[IpAddr], nobody: IpAddr) {
         let mut turn = addresses.iter().cycle();
         for site in &mut self.hosts {
-            if site.address.is_none() {
+            if site.faults.refused {
+                site.address = Some(nobody);
+            } else if site.address.is_none() {
                 site.address = turn.next().copied();
             }
         }
