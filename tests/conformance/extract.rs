@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! What extraction answers to the suites of links, encodings, `srcset` and sitemaps.
 
 use crawler::extract::{DocumentKind, LinkKind, Page, Settings, extract, sitemap, srcset};
@@ -73,13 +72,4 @@ fn entries(request: &Value) -> Value {
 fn body_of(request: &Value) -> Vec<u8> {
     let text = request["body"].as_str().unwrap_or_default();
     BASE64.decode(text.as_bytes()).unwrap_or_default()
-=======
-//! Operations of extraction: none yet.
-
-use serde_json::Value;
-
-/// Answers a request whose operation is known here.
-pub(crate) fn answer(_op: &str, _request: &Value) -> Option<Value> {
-    None
->>>>>>> robots
 }
