@@ -9,12 +9,19 @@
 //! learners found after it.
 
 mod apply;
+mod corpus;
+pub mod evidence;
 pub mod live;
 #[cfg(test)]
 mod live_tests;
+pub mod miner;
+mod propose;
 pub mod rule;
+mod search;
 pub mod sketch;
 
+pub use evidence::{Declared, Observation, Text};
 pub use live::{Canonized, LiveRules, RuleSet};
+pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
 pub use sketch::{Likeness, Sketch};
