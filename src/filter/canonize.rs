@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::dust::RuleSet;
 use crate::url::CrawlUrl;
 
 /// A version of the live rules: the same input gives the same output for as long as it lives.
@@ -19,7 +20,7 @@ pub struct Canonized<'u> {
     /// The canonical URL, whose fingerprint keys `seen`; borrowed where no rule applied.
     pub key: Cow<'u, CrawlUrl>,
     /// Identifiers of the rules that applied, in order.
-    pub rules: Vec<u32>,
+    pub rules: Vec<u64>,
 }
 
 impl<'u> Canonized<'u> {
@@ -40,5 +41,17 @@ impl Canonize for NoRules {
 
     fn canonize<'u>(&self, url: &'u CrawlUrl) -> Canonized<'u> {
         Canonized::same(url)
+    }
+}
+
+impl Canonize for RuleSet {
+    fn version(&self) -> u64 {
+        RuleSet::version(self)
+    }
+
+    fn canonize<'u>(&self, url: &'u CrawlUrl) -> Canonized<'u> {
+        let canonized = RuleSet::canonize(self, url);
+        let rules = canonized.rules.into_iter().map(|rule| rule.0).collect();
+        Canonized { key: canonized.key, rules }
     }
 }

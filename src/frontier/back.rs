@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::front::Selector;
-use super::politeness::{Behaviour, Grouping, Rest, Rules};
+use super::politeness::{Behaviour, GapReason, Grouping, Rest, Rules};
 use super::record::{HostId, HostRecord, HostStatus, PRIORITIES, Place};
 use crate::clock::{Span, Timestamp};
-use crate::url::{CrawlUrl, Fingerprint, Host};
+use crate::url::{CrawlUrl, Fingerprint, Host, Origin};
 
 /// Bounds of the frontier's memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,10 +64,30 @@ pub struct Waiting {
     pub path: String,
     /// The page it was found on.
     pub via: Option<Fingerprint>,
-    /// Attempts so far.
+    /// Links followed from the seed to here.
+    pub hops: u16,
+    /// Attempts that failed so far.
     pub attempts: u16,
-    /// A sample that tests a rule or a soft error, with its number; none for an ordinary URL.
-    pub probe: Option<u64>,
+    /// What it is fetched for.
+    pub errand: Errand,
+}
+
+/// What a waiting URL is fetched for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Errand {
+    /// For itself: a URL with a record.
+    Page,
+    /// As a sample that tests a rule or a soft error, by the number that the asker gave it.
+    Probe(u64),
+    /// As the robots.txt of an origin, or what it redirects to.
+    Robots {
+        /// Whose robots.txt.
+        origin: Origin,
+        /// Redirects followed so far.
+        hops: u32,
+        /// True if it waits in a row of its own, false if it was exchanged for a page.
+        row: bool,
+    },
 }
 
 /// The exclusive right to fetch one URL of one host.
@@ -280,6 +300,11 @@ impl Frontier {
         self.selector.left(priority);
     }
 
+    /// Notes that a front queue turned out to be empty.
+    pub fn clear_line(&mut self, priority: u8) {
+        self.selector.clear(priority);
+    }
+
     /// Returns the group of a host, and whether it has room for another host.
     pub fn group_of(&self, record: &HostRecord) -> (u64, bool) {
         let key = self.group_key(record);
@@ -352,6 +377,9 @@ impl Frontier {
         let settings = self.rules.of(lease.name.as_str()).clone();
         let active = self.hosts.get_mut(&lease.host).expect("a leased host has a back queue");
         let rest = active.record.pace.finish(behaviour, began, ended, &settings);
+        if rest.beyond {
+            active.record.status = beyond(&rest, &active.record, ended);
+        }
         let group = self.groups.get_mut(&lease.group).expect("a leased host has a group");
         group.next_allowed = group.next_allowed.max(ended.plus(settings.group_delay.get()));
         let (record, parting) = self.release(lease, ended);
@@ -547,10 +575,38 @@ impl Frontier {
     }
 }
 
+/// What becomes of a host that asks for more than is honoured, or cannot be reached.
+fn beyond(rest: &Rest, record: &HostRecord, at: Timestamp) -> HostStatus {
+    let secs = rest.gap.as_secs();
+    match rest.reason {
+        GapReason::Unreachable => {
+            let tries = record.pace.unreachable;
+            HostStatus::GivenUp { reason: format!("unreachable {tries} times in a row"), at }
+        }
+        GapReason::RetryAfter => HostStatus::Parked {
+            reason: format!(
+                "asks for {secs} s of rest (Retry-After), more than honor_retry_after_up_to"
+            ),
+            at,
+        },
+        _ => HostStatus::Parked {
+            reason: format!(
+                "asks for {secs} s between requests (Crawl-delay), more than honor_crawl_delay_up_to"
+            ),
+            at,
+        },
+    }
+}
+
 impl Lease {
     /// Turns the lease into one for a prerequisite of its URL, which goes back to the head of its
     /// queue: robots.txt is fetched under a lease like any other (I1).
-    pub fn exchange(mut self, frontier: &mut Frontier, prerequisite: CrawlUrl) -> Lease {
+    pub fn exchange(
+        mut self,
+        frontier: &mut Frontier,
+        prerequisite: CrawlUrl,
+        errand: Errand,
+    ) -> Lease {
         let fingerprint = prerequisite.fingerprint();
         let path = format!("{}P", self.waiting.path);
         let waiting = Waiting {
@@ -558,8 +614,9 @@ impl Lease {
             fingerprint,
             path,
             via: Some(self.waiting.fingerprint),
+            hops: self.waiting.hops,
             attempts: 0,
-            probe: None,
+            errand,
             place: self.waiting.place,
         };
         let page = std::mem::replace(&mut self.waiting, waiting);

@@ -25,6 +25,11 @@ impl Selector {
         *waiting = waiting.saturating_sub(1);
     }
 
+    /// Notes that a front queue is empty.
+    pub fn clear(&mut self, priority: u8) {
+        self.waiting[usize::from(priority) % PRIORITIES] = 0;
+    }
+
     /// Returns how many hosts wait in all front queues.
     pub fn waiting(&self) -> u64 {
         self.waiting.iter().sum()

@@ -25,14 +25,16 @@
 mod back;
 mod front;
 mod politeness;
+mod priority;
 mod record;
 mod window;
 
-pub use back::{Active, Finished, Frontier, Lease, Next, Parting, Settings, Waiting};
+pub use back::{Active, Errand, Finished, Frontier, Lease, Next, Parting, Settings, Waiting};
 pub use front::Selector;
 pub use politeness::{
     Behaviour, GapReason, Grouping, HostOverride, Pace, Rest, Rules, Settings as Politeness,
 };
+pub use priority::{Rank, priority};
 pub use record::{
     DoneState, HostId, HostRecord, HostStatus, PRIORITIES, Place, Standing, UrlRecord, UrlState,
 };

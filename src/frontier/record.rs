@@ -33,12 +33,16 @@ pub struct UrlRecord {
     /// inferred, `P` prerequisite, `M` manifest, `S` synthesized, `X` speculative), at most the
     /// last 64.
     pub path: String,
+    /// Links followed from the seed to here; embeds and redirects add nothing.
+    pub hops: u16,
     /// When it was first found.
     pub discovered: Timestamp,
     /// What became of it.
     pub state: UrlState,
-    /// Attempts so far.
+    /// Attempts that failed so far.
     pub attempts: u16,
+    /// 429 and 503 answers so far: the host's state, not the URL's fault.
+    pub busy: u16,
 }
 
 /// What became of a URL.

@@ -1,9 +1,12 @@
 //! `meta`: whatever there is one of.
 //!
 //! key = text, listed here · value = postcard of the type beside it:
-//! `format-version` (raw u32, big-endian) · `counters` [`Counters`] · `serials` [`Serials`] ·
+//! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
+//! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `archive` [`ArchivePosition`] · `rules` (bytes of the rule set, with its
 //! version) · `control` (what an operator changed while running, as JSON).
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +112,7 @@ macro_rules! single {
 }
 
 single!(counters, put_counters, Counters, b"counters", "counters");
+single!(reasons, put_reasons, BTreeMap<String, u64>, b"reasons", "count of each reason");
 single!(serials, put_serials, Serials, b"serials", "serials");
 single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Batch, Db, DbError, Family};
 use crate::frontier::{HostId, PRIORITIES, Place};
-use crate::url::Fingerprint;
+use crate::url::{Fingerprint, Origin};
 
 /// What a row of the queue stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +19,15 @@ pub enum Item {
         url: String,
         /// Its number, by which the asker knows it.
         number: u64,
+    },
+    /// Where a robots.txt redirects to, on another host.
+    Robots {
+        /// What to fetch.
+        url: String,
+        /// Whose robots.txt it is.
+        origin: Origin,
+        /// Redirects followed so far.
+        hops: u32,
     },
 }
 
