@@ -150,7 +150,10 @@ mod tests {
         parse("seeds.txt", text.as_bytes(), 4)
     }
 
-    fn check(line: &str, want: Result<(&str, Option<u8>, Option<u16>, bool), &str>) {
+    /// URL, priority, hops, scheme assumed.
+    type Read<'a> = (&'a str, Option<u8>, Option<u16>, bool);
+
+    fn check(line: &str, want: Result<Read<'_>, &str>) {
         let all = parsed(line);
         match want {
             Ok((url, priority, hops_max, scheme_assumed)) => {

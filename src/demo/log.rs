@@ -76,8 +76,7 @@ impl RequestLog {
         *count += 1;
         let in_flight = *count;
         state.total += 1;
-        let arrival =
-            Arrival { host: host.clone(), path: path.to_owned(), at, in_flight, address };
+        let arrival = Arrival { host: host.clone(), path: path.to_owned(), at, in_flight, address };
         if let Some(judge) = &mut state.judge {
             judge.begin(&arrival);
         }
@@ -186,7 +185,10 @@ impl Judge {
         self.judgement.groups = self.groups.len();
         self.judgement.in_flight_peak = self.judgement.in_flight_peak.max(in_flight);
         if in_flight > 1 {
-            self.violation(format!("{key}: {in_flight} at once at {} {}", arrival.at, arrival.path));
+            self.violation(format!(
+                "{key}: {in_flight} at once at {} {}",
+                arrival.at, arrival.path
+            ));
         }
         if let Some(last) = last {
             let rested = arrival.at.since(last);

@@ -23,7 +23,10 @@ mod sim;
 mod site;
 mod spec;
 mod web;
+mod webs;
 
+#[cfg(test)]
+mod loopback_tests;
 #[cfg(test)]
 mod tests;
 
@@ -35,3 +38,4 @@ pub use spec::{
     SiteSpec, Sitemap, Traps, UrlStyle,
 };
 pub use web::{DocumentId, Truth, WebSpec};
+pub use webs::{Draft, demo_web};

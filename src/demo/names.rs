@@ -44,7 +44,8 @@ pub(super) async fn serve_udp(socket: UdpSocket, shared: Arc<Shared>) {
     while let Ok(place) = places.clone().acquire_owned().await {
         // An error here is about an earlier answer (its asker is gone), not about the socket.
         let Ok((length, asker)) = socket.recv_from(&mut buffer).await else { continue };
-        let (question, socket, shared) = (buffer[..length].to_vec(), socket.clone(), shared.clone());
+        let (question, socket, shared) =
+            (buffer[..length].to_vec(), socket.clone(), shared.clone());
         let closed = shared.closed();
         tokio::spawn(async move {
             let _place = place;

@@ -32,7 +32,13 @@ impl Site<'_> {
     }
 
     /// Returns a page with one paragraph and some links.
-    pub(super) fn plain_page(self, title: &str, text: &str, links: &[Link], target: &str) -> String {
+    pub(super) fn plain_page(
+        self,
+        title: &str,
+        text: &str,
+        links: &[Link],
+        target: &str,
+    ) -> String {
         let mut page = Page { site: self, out: String::with_capacity(1024), broken: false };
         page.head(title, None);
         page.banner();
@@ -114,12 +120,14 @@ struct Page<'w> {
 
 impl Page<'_> {
     fn head(&mut self, title: &str, canonical: Option<&str>) {
-        self.out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        self.out
+            .push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         let _ = write!(self.out, "<title>{title}");
         self.out.push_str("</title>\n");
         if let Some(path) = canonical {
             let origin = self.site.web.origin(&self.site.spec.name);
-            let _ = writeln!(self.out, "<link rel=\"canonical\" href=\"{origin}{}\">", escaped(path));
+            let _ =
+                writeln!(self.out, "<link rel=\"canonical\" href=\"{origin}{}\">", escaped(path));
         }
         if self.site.spec.assets {
             self.out.push_str("<link rel=\"stylesheet\" href=\"/static/site.css\">\n");
@@ -183,7 +191,11 @@ impl Page<'_> {
         let site = self.site;
         self.out.push_str("<footer><p>");
         let mut draw = Draw::new(mix(site.seed, hash(10, "footer")));
-        push_paragraph(&mut self.out, &mut draw, u64::from(site.spec.boilerplate_words.div_ceil(2)));
+        push_paragraph(
+            &mut self.out,
+            &mut draw,
+            u64::from(site.spec.boilerplate_words.div_ceil(2)),
+        );
         self.out.push_str("</p>\n");
         if site.spec.volatile_line {
             let visits = hash(site.seed, target);

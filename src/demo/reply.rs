@@ -169,7 +169,8 @@ impl Site<'_> {
             Target::Paper(number) => page(200, "application/pdf", self.paper(*number)),
             Target::Huge => html(200, self.huge_page()),
             Target::Redirect { status, to } => {
-                let mut page = html(*status, format!("<a href=\"{}\">moved</a>\n", to.replace('&', "&amp;")));
+                let mut page =
+                    html(*status, format!("<a href=\"{}\">moved</a>\n", to.replace('&', "&amp;")));
                 page.headers.push(("Location", to.clone()));
                 page
             }
@@ -186,8 +187,10 @@ impl Site<'_> {
     /// Adds what depends on the request: entity tag, coding, date, faults.
     fn finish(self, page: &mut Page, ask: &Ask<'_>, target: &Target) {
         let fate = hash(mix(self.seed, 13), ask.target);
-        if page.status == 200 && matches!(target, Target::Document { .. }) && fate % 2 == 0 {
-            let tag = format!("\"{:016x}\"", hash(0, std::str::from_utf8(&page.body).unwrap_or("")));
+        if page.status == 200 && matches!(target, Target::Document { .. }) && fate.is_multiple_of(2)
+        {
+            let tag =
+                format!("\"{:016x}\"", hash(0, std::str::from_utf8(&page.body).unwrap_or("")));
             if ask.if_none_match == Some(tag.as_str()) {
                 page.status = 304;
                 (page.payload, page.body) = (Bytes::new(), Bytes::new());
@@ -249,7 +252,8 @@ impl Site<'_> {
             let _ = writeln!(xml, "<sitemapindex {space}>");
             let ending = if self.spec.sitemap == Sitemap::Gzip { ".xml.gz" } else { ".xml" };
             for file in 0..files {
-                let _ = writeln!(xml, "<sitemap><loc>{origin}/sitemap-{file}{ending}</loc></sitemap>");
+                let _ =
+                    writeln!(xml, "<sitemap><loc>{origin}/sitemap-{file}{ending}</loc></sitemap>");
             }
             xml.push_str("</sitemapindex>\n");
         } else {

@@ -102,11 +102,16 @@ impl Server {
     ///
     /// # Errors
     /// Returns why a port cannot be opened.
-    pub async fn start(web: WebSpec, clock: Arc<Clock>, options: ServerOptions) -> io::Result<Self> {
+    pub async fn start(
+        web: WebSpec,
+        clock: Arc<Clock>,
+        options: ServerOptions,
+    ) -> io::Result<Self> {
         let addresses: Vec<IpAddr> =
             (1..=options.addresses.clamp(1, 200)).map(|n| [127, 0, 0, n].into()).collect();
         let listeners = listen(&addresses, options.http_port).await?;
-        let port = listeners.first().map_or(Ok(0), |first| first.local_addr().map(|at| at.port()))?;
+        let port =
+            listeners.first().map_or(Ok(0), |first| first.local_addr().map(|at| at.port()))?;
         let (udp, tcp) = bind_names(options.dns_port).await?;
         let dns_addr = udp.local_addr()?;
         let mut web = web.with_port(port);
@@ -335,8 +340,9 @@ fn body(page: Page, under_way: UnderWay) -> Body {
     let payload = page.payload.slice(..end);
     let rest = Rest { payload, cut: page.cut.is_some(), rate: page.rate, _under_way: under_way };
     let frames = stream::unfold(Some(rest), |rest| async { next_frame(rest?).await });
-    BodyExt::boxed_unsync(StreamBody::new(Pin::from(Box::new(frames)
-        as Box<dyn futures_util::Stream<Item = io::Result<Frame<Bytes>>> + Send>)))
+    BodyExt::boxed_unsync(StreamBody::new(Pin::from(
+        Box::new(frames) as Box<dyn futures_util::Stream<Item = io::Result<Frame<Bytes>>> + Send>
+    )))
 }
 
 async fn next_frame(mut rest: Rest) -> Option<(io::Result<Frame<Bytes>>, Option<Rest>)> {

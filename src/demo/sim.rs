@@ -239,7 +239,8 @@ fn answer(
         (Some(_), false) => payload.clone(),
         (Some(_), true) => decoded_part(&payload),
     };
-    let wire_body = if page.chunked { chunks(&payload, truncated.is_none()) } else { payload.clone() };
+    let wire_body =
+        if page.chunked { chunks(&payload, truncated.is_none()) } else { payload.clone() };
     let nowhere = IpAddr::from([0, 0, 0, 0]);
     Answer {
         status: page.status,

@@ -19,7 +19,11 @@ pub(super) struct Site<'w> {
 /// What a path leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    Document { number: u32, print: bool, session: Option<String> },
+    Document {
+        number: u32,
+        print: bool,
+        session: Option<String>,
+    },
     Private(u32),
     Robots,
     /// A part of the sitemap; none for the first file.
@@ -28,11 +32,17 @@ pub(super) enum Target {
     Image(u32),
     Paper(u32),
     Huge,
-    Redirect { status: u16, to: String },
+    Redirect {
+        status: u16,
+        to: String,
+    },
     /// Months since year 0.
     Calendar(u32),
     Growing(u32),
-    SessionPath { id: String, number: u32 },
+    SessionPath {
+        id: String,
+        number: u32,
+    },
     Unknown,
 }
 
@@ -135,7 +145,9 @@ impl<'w> Site<'w> {
             UrlStyle::Folders if self.is_section(number) => {
                 format!("/{}-{number}/", self.word(number))
             }
-            UrlStyle::Folders if section == 0 => format!("/archive/{}-{number}.html", self.word(number)),
+            UrlStyle::Folders if section == 0 => {
+                format!("/archive/{}-{number}.html", self.word(number))
+            }
             UrlStyle::Folders => {
                 format!("/{}-{section}/{}-{number}.html", self.word(section), self.word(number))
             }
@@ -191,7 +203,9 @@ impl<'w> Site<'w> {
 
     fn endless(self, path: &str) -> Option<Target> {
         let traps = &self.spec.traps;
-        if traps.calendar && let Some(rest) = path.strip_prefix("/calendar/") {
+        if traps.calendar
+            && let Some(rest) = path.strip_prefix("/calendar/")
+        {
             let (year, month) = rest.strip_suffix('/').unwrap_or(rest).split_once('-')?;
             let (year, month): (u32, u32) = (year.parse().ok()?, month.parse().ok()?);
             let months = year.checked_mul(12)?.checked_add(month.checked_sub(1)?)?;
@@ -202,9 +216,12 @@ impl<'w> Site<'w> {
             let depth = path.matches('/').count() as u32 - 1;
             return segments.all(|segment| segment == "more").then_some(Target::Growing(depth));
         }
-        if traps.session_path && let Some(rest) = path.strip_prefix("/s/") {
+        if traps.session_path
+            && let Some(rest) = path.strip_prefix("/s/")
+        {
             let (id, rest) = rest.split_once('/')?;
-            let number = rest.strip_prefix("page-")?.parse().ok().filter(|n| *n < self.spec.pages)?;
+            let number =
+                rest.strip_prefix("page-")?.parse().ok().filter(|n| *n < self.spec.pages)?;
             let hex = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             return hex.then(|| Target::SessionPath { id: id.to_owned(), number });
         }
@@ -258,7 +275,9 @@ impl<'w> Site<'w> {
         if habits.case {
             path = Cow::Owned(path.to_ascii_lowercase());
         }
-        if habits.index_html && let Some(folder) = path.strip_suffix("index.html") {
+        if habits.index_html
+            && let Some(folder) = path.strip_suffix("index.html")
+        {
             path = Cow::Owned(folder.to_owned());
         }
         if habits.story && path == "/story" {
@@ -343,7 +362,9 @@ impl<'w> Site<'w> {
         if habits.slash && canonical.len() > 1 && canonical.ends_with('/') {
             forms.push(canonical[..canonical.len() - 1].to_owned());
         }
-        if habits.case && let Some(letter) = canonical.bytes().position(|b| b.is_ascii_lowercase()) {
+        if habits.case
+            && let Some(letter) = canonical.bytes().position(|b| b.is_ascii_lowercase())
+        {
             let query = canonical.find('?').unwrap_or(canonical.len());
             if letter < query {
                 let mut cased = canonical.to_owned();
@@ -351,7 +372,9 @@ impl<'w> Site<'w> {
                 forms.push(cased);
             }
         }
-        if habits.order && let Some((path, query)) = canonical.split_once('?') {
+        if habits.order
+            && let Some((path, query)) = canonical.split_once('?')
+        {
             let mut parameters: Vec<&str> = query.split('&').collect();
             if parameters.len() > 1 {
                 parameters.reverse();
@@ -361,7 +384,9 @@ impl<'w> Site<'w> {
         if habits.print {
             forms.push(with_parameter(canonical, "print=1"));
         }
-        if habits.story && let Some(rest) = canonical.strip_prefix("/story_") {
+        if habits.story
+            && let Some(rest) = canonical.strip_prefix("/story_")
+        {
             forms.push(format!("/story?id={}", rest.replacen('?', "&", 1)));
         }
         for alias in &self.spec.aliases {
@@ -429,7 +454,10 @@ impl<'w> Site<'w> {
         title[..1].make_ascii_uppercase();
         for turn in 1..3 {
             title.push(' ');
-            title.push_str(&word(mix(self.seed, hash(6, "title") ^ (u64::from(number) << 2) ^ turn)));
+            title.push_str(&word(mix(
+                self.seed,
+                hash(6, "title") ^ (u64::from(number) << 2) ^ turn,
+            )));
         }
         title
     }

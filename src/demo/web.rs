@@ -110,7 +110,10 @@ impl WebSpec {
 
     /// Returns the home URL of every site: enough seeds to find everything.
     pub fn homes(&self) -> Vec<CrawlUrl> {
-        (0u32..).zip(&self.hosts).filter_map(|(host, _)| self.url(DocumentId { host, number: 0 })).collect()
+        (0u32..)
+            .zip(&self.hosts)
+            .filter_map(|(host, _)| self.url(DocumentId { host, number: 0 }))
+            .collect()
     }
 
     /// Returns what a URL leads to, or `None` outside of this web.
@@ -194,8 +197,7 @@ impl WebSpec {
 
     fn own_address(&self, index: u32) -> IpAddr {
         let own = self.hosts.get(index as usize).and_then(|site| site.address);
-        let numbered = || IpAddr::V4(Ipv4Addr::from(FIRST_ADDRESS + index % ADDRESSES));
-        own.unwrap_or_else(numbered)
+        own.unwrap_or_else(|| numbered_address(index))
     }
 
     /// Gives every site without an address one of these in turn, and `nobody` to those that refuse
@@ -232,4 +234,9 @@ impl WebSpec {
     pub(super) fn port_for(&self, https: bool) -> u16 {
         if https { 443 } else { self.port }
     }
+}
+
+/// Returns one of the addresses that belong to nobody.
+pub(super) fn numbered_address(index: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(FIRST_ADDRESS + index % ADDRESSES))
 }
