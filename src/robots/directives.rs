@@ -157,9 +157,8 @@ fn takes_a_value(name: &str) -> bool {
 /// means its first moment in UTC.
 fn parse_date(text: &str) -> Option<Timestamp> {
     let text = text.trim();
-    let millis = |at: jiff::Timestamp| {
-        u64::try_from(at.as_millisecond()).ok().map(Timestamp::from_millis)
-    };
+    let millis =
+        |at: jiff::Timestamp| u64::try_from(at.as_millisecond()).ok().map(Timestamp::from_millis);
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return millis(at);
     }

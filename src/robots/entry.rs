@@ -75,7 +75,10 @@ impl Settings {
     /// Returns the key that is wrong, and what to write instead.
     pub fn check(&self) -> Result<(), String> {
         if self.max_bytes < BYTES_MIN {
-            return Err(format!("max_bytes is {}: RFC 9309 asks for at least 500KiB", self.max_bytes));
+            return Err(format!(
+                "max_bytes is {}: RFC 9309 asks for at least 500KiB",
+                self.max_bytes
+            ));
         }
         if self.ttl > Span::secs(24 * 3600) {
             return Err(format!("ttl is {}: RFC 9309 allows at most 24h", self.ttl));
@@ -350,7 +353,12 @@ mod tests {
     }
 
     fn status(status: u16) -> FetchedRobots {
-        FetchedRobots::from_answer(status, b"User-agent: *\nDisallow: /", "mybot", &Settings::default())
+        FetchedRobots::from_answer(
+            status,
+            b"User-agent: *\nDisallow: /",
+            "mybot",
+            &Settings::default(),
+        )
     }
 
     fn reset() -> FetchedRobots {
@@ -420,7 +428,12 @@ mod tests {
         check(&[(0, reset()), (13 * HOUR, reset())], false, false, 120);
         check(&[(0, reset()), (30 * day, reset())], true, true, 120);
         // What the site took away in between does not count.
-        check(&[known, (day, status(404)), (2 * day, reset()), (3 * day, reset())], false, false, 120);
+        check(
+            &[known, (day, status(404)), (2 * day, reset()), (3 * day, reset())],
+            false,
+            false,
+            120,
+        );
     }
 
     #[test]

@@ -312,3 +312,205 @@ fn delay(value: &[u8]) -> Option<Duration> {
     let seconds: f64 = std::str::from_utf8(value).ok()?.parse().ok()?;
     Some(Duration::try_from_secs_f64(seconds).unwrap_or(CRAWL_DELAY_MAX).min(CRAWL_DELAY_MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::url::CrawlUrl;
+
+    fn allowed(body: &[u8], agent: &str, path: &str) -> bool {
+        let url = CrawlUrl::parse(&format!("http://example.com{path}")).unwrap();
+        Robots::parse(body, agent).is_allowed(&url)
+    }
+
+    fn check(body: &str, agent: &str, path: &str, want: bool) {
+        assert_eq!(allowed(body.as_bytes(), agent, path), want, "{agent} {path} in\n{body}");
+    }
+
+    #[test]
+    fn groups_of_one_name_are_merged_and_others_passed_over() {
+        let body = "User-agent: a\nUser-agent: B-bot\nDisallow: /x\n\nUser-agent: *\nDisallow: /\n\
+                    User-agent: b-BOT/2.1\nDisallow: /y\n";
+        for (agent, path, want) in [
+            ("b-bot", "/x", false),
+            ("b-bot", "/y", false),
+            ("b-bot", "/z", true),
+            ("a", "/y", true),
+            ("b", "/z", false),
+            ("b-bot-news", "/z", false),
+        ] {
+            check(body, agent, path, want);
+        }
+    }
+
+    #[test]
+    fn a_group_without_rules_allows_everything() {
+        check("User-agent: *\nDisallow: /\nUser-agent: a\n", "a", "/x", true);
+        check("User-agent: *\nDisallow: /\nUser-agent: a\nDisallow:\n", "a", "/x", true);
+        check("User-agent: a\nDisallow:\nUser-agent: b\nDisallow: /\n", "a", "/x", true);
+        check("User-agent: a\nDisallow:\nDisallow: /\n", "a", "/x", false);
+    }
+
+    #[test]
+    fn rules_before_any_group_speak_to_nobody() {
+        check("Disallow: /\nUser-agent: b\nDisallow: /y", "a", "/x", true);
+    }
+
+    #[test]
+    fn lines_that_are_not_understood_do_not_end_a_group() {
+        for line in ["Sitemap: /s.xml", "Host: a.b", "nonsense", "", "# remark", "Noindex: /x"] {
+            check(
+                &format!("User-agent: a\n{line}\nUser-agent: b\nDisallow: /\n"),
+                "a",
+                "/x",
+                false,
+            );
+        }
+    }
+
+    #[test]
+    fn any_line_end_mark_and_misspelling_is_read() {
+        for body in [
+            "User-agent: a\rDisallow: /x",
+            "User-agent: a\r\nDisallow: /x\r\n",
+            "\u{feff}User-agent: a\nDisallow: /x",
+            "  USERAGENT :\ta # me\n\tdisalow:/x#all",
+            "user-agent a\nuser agent: b\ndisallow /x",
+        ] {
+            check(body, "a", "/xy", false);
+            check(body, "a", "/y", true);
+        }
+    }
+
+    #[test]
+    fn utf_16_html_and_binary_allow_everything() {
+        let text = "User-agent: *\nDisallow: /\n";
+        let wide: Vec<u8> =
+            [0xff, 0xfe].into_iter().chain(text.bytes().flat_map(|b| [b, 0])).collect();
+        let gzip = [&b"\x1f\x8b\x08\x00"[..], &[0; 40], b"\n\xff\xff:\xff\n"].concat();
+        let html = "<html><body>User-agent: *<br>Disallow: /<br></body></html>";
+        for body in [&wide[..], &gzip, html.as_bytes(), b""] {
+            assert!(allowed(body, "a", "/x"), "{body:?}");
+        }
+        // A stray zero or a line of bytes that are no UTF-8 spoils only itself.
+        assert!(!allowed(b"\0\xff\nUser-agent: *\nDisallow: /\xe9\n", "a", "/%E9"));
+    }
+
+    #[test]
+    fn the_size_limit_drops_the_line_that_it_cuts() {
+        let body = b"User-agent: *\nDisallow: /a\nDisallow: /bcd\n";
+        let rules = |max| Robots::parse_within(body, "a", max).rules();
+        assert_eq!((rules(body.len()), rules(body.len() - 1), rules(30), rules(3)), (2, 1, 1, 0));
+        let long = format!("User-agent: *\nDisallow: /{}\n", "a".repeat(100_000));
+        let robots = Robots::parse(long.as_bytes(), "a");
+        let url = CrawlUrl::parse(&format!("http://a/{}", "a".repeat(LINE_BYTES_MAX))).unwrap();
+        assert!(!robots.is_allowed(&url));
+    }
+
+    #[test]
+    fn a_crawl_delay_is_seconds_for_the_agents_before_it() {
+        let seconds = |body: &str, agent: &str| {
+            Robots::parse(body.as_bytes(), agent).crawl_delay().map(|delay| delay.as_secs_f64())
+        };
+        for (value, want) in [
+            ("10", Some(10.0)),
+            ("0.5", Some(0.5)),
+            (".5", Some(0.5)),
+            ("10 # s", Some(10.0)),
+            ("1e99", None),
+            ("inf", None),
+            ("-1", None),
+            ("10s", None),
+            ("1.2.3", None),
+            ("", None),
+            ("99999999999999999999999", Some(30.0 * 24.0 * 3600.0)),
+        ] {
+            assert_eq!(
+                seconds(&format!("User-agent: a\nCrawl-delay: {value}"), "a"),
+                want,
+                "{value}"
+            );
+        }
+        let body = "User-agent: *\nCrawl-delay: 1\nUser-agent: a\nCrawl-delay: 2\nUser-agent: b\n\
+                    Disallow: /\nUser-agent: a\nDisallow: /\nCrawl-delay: 3\n";
+        assert_eq!(seconds(body, "a"), Some(3.0));
+        assert_eq!(seconds(body, "b"), None);
+        assert_eq!(seconds(body, "c"), Some(1.0));
+    }
+
+    #[test]
+    fn lines_for_all_are_kept_as_they_stand() {
+        let body = "Content-Signal: search=yes, ai-train=no\nSitemap: /a.xml\nUser-agent: a\n\
+                    Content-Usage: /x train-ai=n\nDisallow: /\nUser-agent: b\ncontent-usage: y\n\
+                    Clean-param: ref /shop/\nSITEMAP: http://b/S.xml\nSitemap: /a.xml\n\
+                    https://c/my-sitemap.xml\n";
+        let robots = Robots::parse(body.as_bytes(), "a");
+        assert_eq!(robots.sitemaps(), ["/a.xml", "http://b/S.xml", "https://c/my-sitemap.xml"]);
+        assert_eq!(robots.clean_params(), ["ref /shop/"]);
+        let signals: Vec<_> = robots
+            .signals()
+            .iter()
+            .map(|signal| (signal.line, signal.scope, signal.name.as_str(), signal.value.as_str()))
+            .collect();
+        assert_eq!(
+            signals,
+            [
+                (1, SignalScope::File, "content-signal", "search=yes, ai-train=no"),
+                (4, SignalScope::OurGroup, "content-usage", "/x train-ai=n"),
+                (7, SignalScope::OtherGroup, "content-usage", "y"),
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_can_be_read_and_stored(
+            lines in prop::collection::vec(
+                prop_oneof![
+                    prop::collection::vec(any::<u8>(), 0..20),
+                    "(?i)(user-agent|disallow|allow|crawl-delay|sitemap|content-usage)[: ]{0,2}[/*$%a-f0-9.]{0,9}"
+                        .prop_map(String::into_bytes),
+                ],
+                0..12,
+            ),
+            path in "/[/*$%a-f0-9.]{0,9}",
+        ) {
+            let body = lines.join(&b'\n');
+            let robots = Robots::parse(&body, "a");
+            if let Ok(url) = CrawlUrl::parse(&format!("http://example.com{path}")) {
+                prop_assert_eq!(robots.verdict(&url).allowed, robots.is_allowed(&url));
+            }
+            prop_assert_eq!(Robots::from_bytes(&robots.to_bytes()), Ok(robots));
+        }
+
+        /// Within what texting_robots gets right: groups with rules in them, paths that need no
+        /// escape, and no `$` but at the end.
+        #[test]
+        fn another_implementation_gives_the_same_verdicts(
+            groups in prop::collection::vec(
+                (
+                    prop::collection::vec("[ab*]|other", 1..3),
+                    prop::collection::vec("(Allow|Disallow): /[/xy]{0,3}([*][/xy]{1,2}){0,2}[$]?", 1..5),
+                ),
+                1..4,
+            ),
+            path in "/[/xy]{0,6}",
+        ) {
+            let mut body = String::new();
+            for (agents, rules) in &groups {
+                agents.iter().for_each(|agent| body += &format!("User-agent: {agent}\n"));
+                rules.iter().for_each(|rule| body += &format!("{rule}\n"));
+                body += "\n";
+            }
+            let url = format!("http://example.com{path}");
+            for agent in ["a", "b", "c"] {
+                let theirs = texting_robots::Robot::new(agent, body.as_bytes()).unwrap();
+                prop_assert_eq!(
+                    allowed(body.as_bytes(), agent, &path), theirs.allowed(&url), "{} {}", agent, body
+                );
+            }
+        }
+    }
+}

@@ -9,10 +9,11 @@
 //! Search: rules are sorted by the literal before their first wildcard. All literals that begin a
 //! path form a chain that one binary search finds, so that plain rules cost a few comparisons. Rules
 //! that share a literal, such as the many that begin with `/*`, are tried one by one, most octets
-//! first, behind a 64-bit filter of the byte pairs that they need.
+//! first, behind a 128-bit filter of the byte pairs that they need.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::ops::BitOr;
 
 /// `*` in a rule: any number of bytes.
 pub(super) const WILDCARD: u8 = 0;
@@ -116,7 +117,10 @@ const fn is_unreserved(byte: u8) -> bool {
 const fn stands_bare(byte: u8) -> bool {
     is_unreserved(byte)
         || matches!(byte, b':' | b'/' | b'?' | b'#' | b'[' | b']' | b'@' | b'%')
-        || matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
+        || matches!(
+            byte,
+            b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'='
+        )
 }
 
 /// One rule of a table under construction: line, allow or disallow, pattern in normal form.
@@ -137,7 +141,7 @@ pub(super) struct RuleTable {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Rule {
     /// Bloom filter of the byte pairs in every URL that this rule matches.
-    pairs: u64,
+    pairs: u128,
     start: u32,
     line: u32,
     octets: u16,
@@ -172,9 +176,7 @@ impl RuleTable {
         });
         drafts.sort_by(|a, b| {
             let key = |d: &Draft| (Reverse(d.pattern.len()), Reverse(d.allow), d.line);
-            literal(&a.pattern)
-                .cmp(literal(&b.pattern))
-                .then_with(|| key(a).cmp(&key(b)))
+            literal(&a.pattern).cmp(literal(&b.pattern)).then_with(|| key(a).cmp(&key(b)))
         });
         let mut seen = std::collections::HashSet::with_capacity(drafts.len());
         let fresh: Vec<bool> =
@@ -186,7 +188,7 @@ impl RuleTable {
         let mut rules = Vec::with_capacity(drafts.len());
         for draft in &drafts {
             rules.push(Rule {
-                pairs: draft.pattern.split(|b| matches!(*b, WILDCARD | END)).map(pairs).sum_bits(),
+                pairs: pairs_of_rule(&draft.pattern),
                 start: text.len() as u32,
                 line: draft.line,
                 octets: draft.pattern.len() as u16,
@@ -244,7 +246,8 @@ impl RuleTable {
     }
 
     fn rules_of(&self, family: usize) -> &[Rule] {
-        let end = self.families.get(family + 1).map_or(self.rules.len(), |next| next.start as usize);
+        let end =
+            self.families.get(family + 1).map_or(self.rules.len(), |next| next.start as usize);
         &self.rules[self.families[family].start as usize..end]
     }
 
@@ -289,24 +292,18 @@ impl Rule {
     }
 }
 
-trait SumBits {
-    fn sum_bits(self) -> u64;
-}
-
-impl<I: Iterator<Item = u64>> SumBits for I {
-    fn sum_bits(self) -> u64 {
-        self.fold(0, |sum, bits| sum | bits)
-    }
-}
-
-/// Returns a 64-bit Bloom filter of the pairs of neighbouring bytes.
-fn pairs(text: &[u8]) -> u64 {
+/// Returns a Bloom filter of the pairs of neighbouring bytes.
+fn pairs(text: &[u8]) -> u128 {
     text.windows(2)
         .map(|pair| {
             let number = u32::from(pair[0]) << 8 | u32::from(pair[1]);
-            1 << (number.wrapping_mul(0x9E37_79B1) >> 26)
+            1 << (number.wrapping_mul(0x9E37_79B1) >> 25)
         })
-        .sum_bits()
+        .fold(0, BitOr::bitor)
+}
+
+fn pairs_of_rule(pattern: &[u8]) -> u128 {
+    pattern.split(|b| matches!(*b, WILDCARD | END)).map(pairs).fold(0, BitOr::bitor)
 }
 
 /// Returns the part of a pattern before its first special byte.

@@ -8,7 +8,7 @@ use crate::url::CrawlUrl;
 /// The part of a robots.txt that concerns one product token.
 ///
 /// Made by [`Robots::parse`], which accepts any bytes, and stored by [`Robots::to_bytes`]. Takes up
-/// about 24 bytes and the rule's own text for every rule of our group.
+/// about 32 bytes and the rule's own text for every rule of our group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Robots {
     pub(super) group: Group,

@@ -209,9 +209,8 @@ fn normalize_escapes(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
     let first = memchr::memchr_iter(b'%', bytes).find(|&at| {
         let shouts = |digit: &u8| !digit.is_ascii_lowercase();
-        escaped_byte(bytes, at).is_some_and(|byte| {
-            is_unreserved(byte) || !bytes[at + 1..at + 3].iter().all(shouts)
-        })
+        escaped_byte(bytes, at)
+            .is_some_and(|byte| is_unreserved(byte) || !bytes[at + 1..at + 3].iter().all(shouts))
     });
     match first {
         None => Cow::Borrowed(text),
@@ -307,7 +306,10 @@ mod tests {
     #[test]
     fn equivalent_spellings_become_one() {
         for (input, want) in [
-            ("HTTP://Example.COM:80/%7euser/%c3%a9?q=%41%2f#top", "http://example.com/~user/%C3%A9?q=A%2F"),
+            (
+                "HTTP://Example.COM:80/%7euser/%c3%a9?q=%41%2f#top",
+                "http://example.com/~user/%C3%A9?q=A%2F",
+            ),
             ("https://user:secret@example.com:443", "https://example.com/"),
             ("http://example.com./a", "http://example.com/a"),
             ("http://example.com.../a", "http://example.com/a"),

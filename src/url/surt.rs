@@ -48,7 +48,11 @@ mod tests {
 
     #[test]
     fn hosts_are_reversed_and_nothing_else_is_touched() {
-        check("http://www.Example.com/A/b?c=/d", "com,example,www)/A/b?c=/d", "com,example,www)/A/");
+        check(
+            "http://www.Example.com/A/b?c=/d",
+            "com,example,www)/A/b?c=/d",
+            "com,example,www)/A/",
+        );
         check("https://example.com:444", "com,example)/", "com,example)/");
         check("http://127.0.0.1/x", "127.0.0.1)/x", "127.0.0.1)/");
         check("http://[::1]/x/", "[::1])/x/", "[::1])/x/");
