@@ -1,3 +1,4 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+mod extract;
 mod tidy;
