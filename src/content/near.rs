@@ -17,14 +17,14 @@
 //! **Plan for 100 million pages.** In a sorted key-value store: key = band u8, bins 6 bytes, page
 //! u64 (15 bytes, no value); sketch of a page under its id (8 + 128 bytes). A page costs 16 x 15 +
 //! 136 = 376 bytes: 37.6 GB, of which prefix compression saves about 6 GB (the first 7 bytes of a
-//! band's keys are dense: 100 million of them share 26 bits), and 13 GB of sketches do not compress.
-//! At 1,000 pages a second that is 0.4 MB/s of new data, 4 MB/s with a write amplification of ten,
-//! and 16 prefix seeks a page, 16,000 a second, more than one disk likes. So a large crawl only
-//! *puts* while it runs, and finds its pairs by one walk over each band in key order
-//! ([`pairs_in_key_order`]): candidates stand side by side, 24 GB read in sequence. Exact repeats
-//! are known by their digests and never enter. Memory is the store's cache, whatever it is set to.
-//! Where near-duplicates must be known at once, [`MemoryBands`] answers for the last `n` texts in
-//! 264 bytes each.
+//! band's keys are dense: 100 million of them share 26 bits), and 13 GB of sketches do not
+//! compress. At 1,000 pages a second that is 0.4 MB/s of new data, 4 MB/s with a write
+//! amplification of ten, and 16 prefix seeks a page, 16,000 a second, more than one disk likes. So
+//! a large crawl only *puts* while it runs, and finds its pairs by one walk over each band in key
+//! order ([`pairs_in_key_order`]): candidates stand side by side, 24 GB read in sequence. Exact
+//! repeats are known by their digests and never enter. Memory is the store's cache, whatever it is
+//! set to. Where near-duplicates must be known at once, [`MemoryBands`] answers for the last `n`
+//! texts in 264 bytes each.
 //!
 //! Pairs and clusters are different answers, as resemblance is not transitive: a chain of versions
 //! is one cluster whose ends may have nothing in common. [`clusters`] therefore says of each how
