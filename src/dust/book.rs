@@ -366,6 +366,9 @@ impl RuleBook {
                 entry.rule.evidence.documents_same = evidence.documents_same;
                 entry.rule.evidence.documents_different = evidence.documents_different;
                 entry.rule.evidence.applicable = evidence.applicable;
+                if rule.source == Source::Elsewhere {
+                    entry.rule.source = rule.source;
+                }
                 if entry.rule.state == RuleState::Retired {
                     entry.rule.state = RuleState::Candidate;
                 }
@@ -620,7 +623,8 @@ impl RuleBook {
             draws.push((url, outcome));
         }
         let credit = self.settings.validate.credit(&entry.rule.evidence, entry.rule.source);
-        let trial = Trial::new(id, draws, credit);
+        let draws_min = self.settings.validate.draws_min(entry.rule.source);
+        let trial = Trial::new(id, draws, credit, draws_min);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.trial = Some(trial);
         }

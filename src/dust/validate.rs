@@ -97,7 +97,14 @@ impl Settings {
         };
         let most = self.accept_at();
         let content = content.min(most * self.content_credit_max);
-        (content + word * most).min(most - f64::from(self.draws_min) * self.success())
+        let draws = f64::from(self.draws_min(source));
+        (content + word * most).min(most - draws * self.success())
+    }
+
+    /// Returns the fewest successful draws that prove a rule: half as many where it was proved
+    /// elsewhere, or small sites would never profit.
+    pub(crate) fn draws_min(&self, source: Source) -> u32 {
+        if source == Source::Elsewhere { self.draws_min.div_ceil(2) } else { self.draws_min }
     }
 
     /// Returns the fewest draws that can accept a rule with this credit.
@@ -154,6 +161,7 @@ pub(crate) struct Trial {
     pub(crate) failed: u32,
     pub(crate) unclear: u32,
     pub(crate) pending: u32,
+    draws_min: u32,
 }
 
 /// Values of one feature that make strata of their own.
@@ -167,7 +175,12 @@ const UNCLEAR_MAX: u32 = 40;
 
 impl Trial {
     /// Lays out a trial over the URLs that the rule rewrites and their outcomes.
-    pub(crate) fn new(rule: RuleId, urls: Vec<(CrawlUrl, CrawlUrl)>, ratio: f64) -> Trial {
+    pub(crate) fn new(
+        rule: RuleId,
+        urls: Vec<(CrawlUrl, CrawlUrl)>,
+        ratio: f64,
+        draws_min: u32,
+    ) -> Trial {
         let mut urls = urls;
         // A fixed pseudo-random order: uniform, and the same after a restart.
         urls.sort_by_key(|(url, _)| mix(xxh3_64(url.as_str().as_bytes()) ^ rule.0));
@@ -181,7 +194,7 @@ impl Trial {
         }
         let mut strata: Vec<Stratum> = strata.into_values().collect();
         strata.sort_by(|a, b| (b.waiting.len(), &a.name).cmp(&(a.waiting.len(), &b.name)));
-        Trial { strata, turn: 0, ratio, same: 0, failed: 0, unclear: 0, pending: 0 }
+        Trial { strata, turn: 0, ratio, same: 0, failed: 0, unclear: 0, pending: 0, draws_min }
     }
 
     /// Returns the next draw, strata in turn.
@@ -226,7 +239,7 @@ impl Trial {
         if self.unclear > UNCLEAR_MAX || self.unclear > 2 * self.same + 10 {
             return Standing::Exhausted;
         }
-        if self.ratio >= settings.accept_at() && self.same >= settings.draws_min {
+        if self.ratio >= settings.accept_at() && self.same >= self.draws_min {
             return Standing::Accepted;
         }
         let left = self.strata.iter().any(|stratum| !stratum.waiting.is_empty());
@@ -234,7 +247,7 @@ impl Trial {
             return Standing::Open;
         }
         // Every URL in sight was tried: the rule holds for all there is to hold for.
-        let all = self.failed == 0 && self.same >= settings.draws_min && self.unclear < self.same;
+        let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
     }
 
@@ -324,7 +337,8 @@ mod tests {
 
     #[test]
     fn a_rule_that_always_holds_is_accepted_after_46_draws_without_credit() {
-        let (standing, trial) = run(Trial::new(RuleId(1), urls("a", 100), 0.0), |_| Finding::Same);
+        let (standing, trial) =
+            run(Trial::new(RuleId(1), urls("a", 100), 0.0, 8), |_| Finding::Same);
         assert_eq!((standing, trial.same), (Standing::Accepted, 46));
     }
 
@@ -338,7 +352,7 @@ mod tests {
         let truth = |url: &CrawlUrl| {
             if url.path().starts_with("/b") { Finding::Failed } else { Finding::Same }
         };
-        let (standing, trial) = run(Trial::new(RuleId(1), all, credit), truth);
+        let (standing, trial) = run(Trial::new(RuleId(1), all, credit, 4), truth);
         assert_eq!(standing, Standing::Refuted);
         assert!(trial.same <= 4);
     }
@@ -349,14 +363,15 @@ mod tests {
         let evidence = Evidence { documents_same: 10_000, ..Evidence::default() };
         let credit = settings.credit(&evidence, Source::Elsewhere);
         let (standing, trial) =
-            run(Trial::new(RuleId(1), urls("a", 100), credit), |_| Finding::Same);
+            run(Trial::new(RuleId(1), urls("a", 100), credit, 4), |_| Finding::Same);
         assert_eq!(standing, Standing::Accepted);
-        assert!(trial.same >= settings.draws_min);
+        assert!(trial.same >= 4);
     }
 
     #[test]
     fn pages_that_say_nothing_prove_nothing() {
-        let (standing, _) = run(Trial::new(RuleId(1), urls("a", 100), 0.0), |_| Finding::Unclear);
+        let (standing, _) =
+            run(Trial::new(RuleId(1), urls("a", 100), 0.0, 8), |_| Finding::Unclear);
         assert_eq!(standing, Standing::Exhausted);
     }
 
