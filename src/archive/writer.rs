@@ -32,6 +32,9 @@ pub struct Written {
     pub cdxj: Option<String>,
     /// How many bytes the archive has grown.
     pub bytes: u64,
+    /// Number of this write since the archive was opened, from 0, in the order of the records: who
+    /// commits in this order commits a prefix of the archive.
+    pub sequence: u64,
 }
 
 /// The warcinfo record that new records name: of the open file, or of the next one.
@@ -64,6 +67,8 @@ pub(super) struct Writer {
     pub(super) info: CurrentInfo,
     /// Why nothing can be written any more.
     pub(super) stopped: Option<String>,
+    /// Number of the next write.
+    pub(super) sequence: u64,
 }
 
 /// The file that grows.
@@ -136,7 +141,10 @@ impl Writer {
             open.index_end += line.len() as u64;
         }
         let position = Position { file: at.file.clone(), offset: open.end };
+        let sequence = self.sequence;
+        self.sequence += 1;
         Ok(Written {
+            sequence,
             at,
             position,
             record_id: format!("urn:uuid:{}", encoded.record_id),

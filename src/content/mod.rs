@@ -19,13 +19,25 @@
 mod digest;
 mod main_text;
 pub mod near;
+mod phrases;
+pub mod probes;
 mod seen_text;
 mod shingle;
 mod site_model;
 mod sketch;
+pub mod soft_error;
 pub mod trap;
 mod word_set;
 mod words;
+
+#[cfg(test)]
+#[path = "../../tests/bench/junk.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
+mod junk;
+#[cfg(test)]
+#[path = "../../tests/bench/pages.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
+mod pages;
 
 pub use digest::{PayloadDigest, TextDigest};
 pub use seen_text::{FollowRepeats, Known, Repeat, SeenText};

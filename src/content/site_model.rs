@@ -12,7 +12,8 @@
 //!
 //! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (8 bytes each; rare
 //! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
-//! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published windows only.
+//! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published
+//! windows only.
 
 use std::sync::Arc;
 

@@ -7,8 +7,9 @@
 //! that short texts compare without bias. One hash for each shingle makes it 50 times cheaper than
 //! a permutation for each bin.
 //!
-//! Two sizes: [`Sketch`], 16 bins, in every line of the crawl log and enough to tell duplicates from
-//! strangers; [`WideSketch`], 128 bins, for finding near-duplicates and saying how near they are.
+//! Two sizes: [`Sketch`], 16 bins, in every line of the crawl log and enough to tell duplicates
+//! from strangers; [`WideSketch`], 128 bins, for finding near-duplicates and saying how near they
+//! are.
 //!
 //! Sketches compare only if they come from the same width of shingles.
 
@@ -54,7 +55,8 @@ const SEED: u64 = 0x736b_6574_6368_2031;
 fn dense<const BINS: usize>(least: &[u64; BINS]) -> Option<[u8; BINS]> {
     let first = least.iter().position(|hash| *hash != u64::MAX)?;
     let donor = |bin: usize| {
-        // Sixteen tries a bin fail only where almost all bins are empty, and then the first will do.
+        // Sixteen tries a bin fail only where almost all bins are empty, and then the first will
+        // do.
         (0..16 * BINS as u64)
             .map(|attempt| (mix(((bin as u64) << 32 | attempt) ^ SEED) % BINS as u64) as usize)
             .find(|bin| least[*bin] != u64::MAX)

@@ -8,12 +8,12 @@
 //! is [`Level::Slowed`], its links become [`Level::LowPriority`], and it is [`Level::Parked`]:
 //! after 14, 35 and 103 pages of nothing new. New text brings it back the same way.
 //!
-//! Sections (by first path segment) are judged on their own, and a section under suspicion no longer
-//! counts against the host: a calendar does not park the archive around it. The host's own sum is
-//! for traps that spread over many sections.
+//! Sections (by first path segment) are judged on their own, and a section under suspicion no
+//! longer counts against the host: a calendar does not park the archive around it. The host's own
+//! sum is for traps that spread over many sections.
 //!
-//! Pure state of bounded size: at most [`SECTIONS_MAX`] sections and [`RECENT_TEXTS`] digests, about
-//! 5 KiB for a large host and 100 bytes for a small one.
+//! Pure state of bounded size: at most [`SECTIONS_MAX`] sections and [`RECENT_TEXTS`] digests,
+//! about 5 KiB for a large host and 100 bytes for a small one.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_trap_with_a_little_new_text_is_parked_too() {
         let mut host = HostTrap::default();
-        let page = |n| if mix(n) % 10 == 0 { new(n) } else { repeat(n) };
+        let page = |n| if mix(n).is_multiple_of(10) { new(n) } else { repeat(n) };
         let [_, slowed, _, parked] = run(&mut host, 1000, |n| (None, page(n)));
         assert!(slowed.unwrap() < 60 && parked.unwrap() < 400, "{slowed:?} {parked:?}");
     }

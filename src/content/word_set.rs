@@ -1,9 +1,10 @@
 //! The set of words of a page, in little memory: what short pages are compared by, such as error
 //! messages, which have too few words for shingles.
 //!
-//! A page of many words keeps a class of them by hash, a half, a quarter and so on, so that a set has
-//! at most [`WORDS_KEPT`] words; the same words of every text are in a class, so sets of different
-//! classes compare as the coarser of the two. Numbers are one word: counters and dates change.
+//! A page of many words keeps a class of them by hash, a half, a quarter and so on, so that a set
+//! has at most [`WORDS_KEPT`] words; the same words of every text are in a class, so sets of
+//! different classes compare as the coarser of the two. Numbers are one word: counters and dates
+//! change.
 
 use super::Words;
 use super::shingle::Piece;
@@ -90,9 +91,8 @@ impl WordSet {
     /// Compares two sets.
     pub fn overlap(&self, other: &WordSet) -> Overlap {
         let class = self.class.max(other.class);
-        let size = |set: &WordSet| {
-            set.hashes.iter().filter(|hash| hash.trailing_zeros() >= class).count()
-        };
+        let size =
+            |set: &WordSet| set.hashes.iter().filter(|hash| hash.trailing_zeros() >= class).count();
         let both = self.common(other).hashes.len();
         let scaled = |count: usize| (count << class) as f64;
         Overlap {
@@ -100,6 +100,19 @@ impl WordSet {
             first_only: scaled(size(self) - both),
             second_only: scaled(size(other) - both),
         }
+    }
+
+    pub(super) fn class(&self) -> u32 {
+        self.class
+    }
+
+    pub(super) fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    pub(super) fn filtered(&self, keep: impl Fn(u64) -> bool) -> WordSet {
+        let hashes = self.hashes.iter().copied().filter(|hash| keep(*hash)).collect();
+        WordSet { class: self.class, hashes }
     }
 
     fn holds(&self, hash: u64) -> bool {

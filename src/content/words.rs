@@ -201,7 +201,8 @@ fn is_word_char(c: char) -> bool {
 
 /// Characters that are invisible inside a word: soft hyphen, joiners, variation selectors.
 fn is_ignorable(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{fe00}'..='\u{fe0f}')
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+        || matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
 
 fn char_len(first_byte: u8) -> usize {

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hickory_resolver::config::{
-    ConnectionConfig, LookupIpStrategy, NameServerConfig, ProtocolConfig, ResolveHosts,
-    ResolverConfig, ResolverOpts, ServerOrderingStrategy,
+    ConnectionConfig, NameServerConfig, ProtocolConfig, ResolveHosts, ResolverConfig, ResolverOpts,
+    ServerOrderingStrategy,
 };
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError as NetDnsError, NetError};
-use hickory_resolver::proto::rr::{Name, RData};
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RData, RecordType};
 use hickory_resolver::{Resolver, TokioResolver};
 use tokio::sync::Semaphore;
 
@@ -44,6 +45,7 @@ pub struct HickoryResolver {
     cache: Mutex<Cache>,
     under_way: Semaphore,
     total: Duration,
+    family: Family,
     clock: Arc<Clock>,
 }
 
@@ -59,6 +61,7 @@ impl HickoryResolver {
             cache: Mutex::new(Cache::new(settings)),
             under_way: Semaphore::new(settings.in_flight_max.max(1)),
             total: settings.total.get(),
+            family: settings.family,
             clock,
         })
     }
@@ -75,33 +78,64 @@ impl HickoryResolver {
         })
     }
 
+    /// Asks for the kinds of address that are set, as far as needed.
     async fn ask(&self, host: &Host) -> (Known, Duration) {
-        // A final dot keeps the search domains of the machine out of it. `from_ascii` accepts the
-        // underscores and leading hyphens that real hosts have.
-        let name = match Name::from_ascii(format!("{}.", host.as_str().trim_end_matches('.'))) {
-            Ok(name) => name,
+        // Raw labels and a final dot: real hosts have underscores and leading hyphens, and search
+        // domains of the machine must stay out of it.
+        let labels = host.as_str().trim_end_matches('.').split('.').map(str::as_bytes);
+        let name = match Name::from_labels(labels) {
+            Ok(mut name) => {
+                name.set_fqdn(true);
+                name
+            }
             Err(error) => {
-                return (Known::Failed(format!("not a DNS name: {error}")), Duration::MAX);
+                return (Known::Failed(format!("not a DNS name: {error}")), Duration::ZERO);
             }
         };
-        match self.resolver.lookup_ip(name).await {
+        let (first, second) = match self.family {
+            Family::Ipv4 => return self.ask_kind(name, RecordType::A).await.into_known(),
+            Family::Ipv6 => return self.ask_kind(name, RecordType::AAAA).await.into_known(),
+            Family::Ipv6First => (RecordType::AAAA, RecordType::A),
+            Family::Ipv4First => (RecordType::A, RecordType::AAAA),
+            Family::Both => {
+                let v4 = self.ask_kind(name.clone(), RecordType::A);
+                let v6 = self.ask_kind(name, RecordType::AAAA);
+                let (v4, v6) = tokio::join!(v4, v6);
+                return v4.and(v6).into_known();
+            }
+        };
+        match self.ask_kind(name.clone(), first).await {
+            Asked::None { exists: true } => self.ask_kind(name, second).await.into_known(),
+            // A failure stays one even if the other kind is answered by "none".
+            Asked::Failed(why) => {
+                Asked::Failed(why).and(self.ask_kind(name, second).await).into_known()
+            }
+            asked => asked.into_known(),
+        }
+    }
+
+    async fn ask_kind(&self, name: Name, kind: RecordType) -> Asked {
+        match self.resolver.lookup(name, kind).await {
             Ok(answer) => {
-                let records = answer.as_lookup().answers();
+                let records = answer.answers();
                 let ttl = records.iter().map(|record| record.ttl).min().unwrap_or(0);
-                let mut addresses: Vec<IpAddr> =
-                    records.iter().filter_map(|record| address_of(&record.data)).collect();
-                addresses.truncate(ADDRESSES_MAX);
-                let known =
-                    if addresses.is_empty() { Known::Missing } else { Known::Addresses(addresses) };
-                (known, Duration::from_secs(u64::from(ttl)))
+                let addresses: Vec<IpAddr> = records
+                    .iter()
+                    .filter_map(|record| address_of(&record.data))
+                    .take(ADDRESSES_MAX)
+                    .collect();
+                if addresses.is_empty() {
+                    Asked::None { exists: true }
+                } else {
+                    Asked::Addresses(addresses, Duration::from_secs(u64::from(ttl)))
+                }
             }
-            Err(NetError::Dns(NetDnsError::NoRecordsFound(none)))
-                if none.response_code == hickory_resolver::proto::op::ResponseCode::NXDomain
-                    || none.response_code == hickory_resolver::proto::op::ResponseCode::NoError =>
-            {
-                (Known::Missing, Duration::ZERO)
-            }
-            Err(error) => (Known::Failed(error.to_string()), Duration::ZERO),
+            Err(NetError::Dns(NetDnsError::NoRecordsFound(none))) => match none.response_code {
+                ResponseCode::NXDomain => Asked::None { exists: false },
+                ResponseCode::NoError => Asked::None { exists: true },
+                code => Asked::Failed(format!("the name server answered {code}")),
+            },
+            Err(error) => Asked::Failed(error.to_string()),
         }
     }
 
@@ -141,7 +175,37 @@ impl Resolve for HickoryResolver {
     }
 }
 
-/// Addresses of one name that are kept; more than a fetch could try within its connect limit.
+/// What the name servers said of one kind of address.
+enum Asked {
+    Addresses(Vec<IpAddr>, Duration),
+    None { exists: bool },
+    Failed(String),
+}
+
+impl Asked {
+    /// Joins the answers of both kinds: any address is good, and silence is not "none".
+    fn and(self, other: Asked) -> Asked {
+        match (self, other) {
+            (Asked::Addresses(mut all, ttl), Asked::Addresses(more, more_ttl)) => {
+                all.extend(more);
+                Asked::Addresses(all, ttl.min(more_ttl))
+            }
+            (found @ Asked::Addresses(..), _) | (_, found @ Asked::Addresses(..)) => found,
+            (failed @ Asked::Failed(_), _) | (_, failed @ Asked::Failed(_)) => failed,
+            (none @ Asked::None { .. }, Asked::None { .. }) => none,
+        }
+    }
+
+    fn into_known(self) -> (Known, Duration) {
+        match self {
+            Asked::Addresses(addresses, ttl) => (Known::Addresses(addresses), ttl),
+            Asked::None { .. } => (Known::Missing, Duration::ZERO),
+            Asked::Failed(why) => (Known::Failed(why), Duration::ZERO),
+        }
+    }
+}
+
+/// Addresses of one kind of one name that are kept; more than a fetch could try within its connect limit.
 const ADDRESSES_MAX: usize = 32;
 
 fn address_of(record: &RData) -> Option<IpAddr> {
@@ -177,13 +241,6 @@ fn set_options(options: &mut ResolverOpts, settings: &Settings) {
     options.cache_size = 0;
     options.use_hosts_file =
         if settings.servers.is_empty() { ResolveHosts::Always } else { ResolveHosts::Never };
-    options.ip_strategy = match settings.family {
-        Family::Ipv4First => LookupIpStrategy::Ipv4thenIpv6,
-        Family::Ipv6First => LookupIpStrategy::Ipv6thenIpv4,
-        Family::Both => LookupIpStrategy::Ipv4AndIpv6,
-        Family::Ipv4 => LookupIpStrategy::Ipv4Only,
-        Family::Ipv6 => LookupIpStrategy::Ipv6Only,
-    };
     options.server_ordering_strategy = ServerOrderingStrategy::UserProvidedOrder;
     // Aliases stay in the answer, since the shortest TTL of the chain counts.
     options.preserve_intermediates = true;

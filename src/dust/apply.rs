@@ -48,7 +48,7 @@ pub(crate) struct SiteRules {
     cases: Vec<Bound>,
     literals: Option<AhoCorasick>,
     literal_rules: Vec<Literal>,
-    shapes: Vec<(Vec<Segment>, usize, Bound)>,
+    shapes: Vec<Shape>,
 }
 
 /// A rule's name and scope.
@@ -63,6 +63,14 @@ struct Parameter {
     name: Box<str>,
     value: Option<Box<str>>,
     set: Option<Box<str>>,
+    bound: Bound,
+}
+
+#[derive(Debug)]
+struct Shape {
+    shape: Vec<Segment>,
+    index: usize,
+    value: Box<str>,
     bound: Bound,
 }
 
@@ -160,9 +168,12 @@ impl SiteRules {
                     let edit = Edit::Session { after: after.as_str().into() };
                     site.literal_rules.push(Literal { edit, bound: bound() });
                 }
-                RuleKind::IgnoreSegment { shape, index } => {
-                    site.shapes.push((shape.clone(), *index, bound()));
-                }
+                RuleKind::IgnoreSegment { shape, index, value } => site.shapes.push(Shape {
+                    shape: shape.clone(),
+                    index: *index,
+                    value: value.as_str().into(),
+                    bound: bound(),
+                }),
             }
         }
         site.literals = automaton(&patterns)?;
@@ -199,7 +210,7 @@ impl SiteRules {
         (!self.aliases.is_empty() && self.alias(url.host_str()).is_some())
             || self.schemes.iter().any(|(https, _)| *https != url.is_https())
             || (!self.cases.is_empty() && upper(url.path()))
-            || self.shapes.iter().any(|(shape, _, _)| fits(shape, url.path()))
+            || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
     }
 
     /// Applies every rule once, in order, and returns whether anything changed.
@@ -327,16 +338,16 @@ impl SiteRules {
     }
 
     fn apply_shapes(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
-        for (shape, index, bound) in &self.shapes {
+        for Shape { shape, index, value, bound } in &self.shapes {
             let at = form.path_len();
             let path = &form.tail[..at];
             if !fits(shape, path) || !bound.holds(form) {
                 continue;
             }
-            let Some(segment) = path[1..].split('/').nth(*index) else { continue };
-            if segment != "-" {
-                let start = segment.as_ptr() as usize - path.as_ptr() as usize;
-                form.tail.replace_range(start..start + segment.len(), "-");
+            let start: usize = path.split('/').take(index + 1).map(|part| part.len() + 1).sum();
+            let end = path[start..].find('/').map_or(at, |len| start + len);
+            if path[start..end] != **value {
+                form.tail.replace_range(start..end, value);
                 applied.push(bound.id);
             }
         }

@@ -104,6 +104,13 @@ impl<'a> Corpus<'a> {
         self.classes.iter().all(|class| class.docs.is_empty())
     }
 
+    /// Returns true where two of these classes lead to one document.
+    pub(crate) fn some_agree(&self, group: &[usize]) -> bool {
+        let docs: Vec<Doc> =
+            group.iter().filter_map(|at| self.classes[*at].docs.first().copied()).collect();
+        docs.iter().collect::<BTreeSet<_>>().len() < docs.len()
+    }
+
     /// Judges a rule by what it would merge.
     pub(crate) fn judge(&self, rule: &Rule) -> Verdict {
         let Ok(compiled) = SiteRules::compile([rule]) else { return Verdict::default() };

@@ -197,7 +197,10 @@ pub(crate) struct Window {
     pub(crate) documents: Documents,
     /// URLs that answered 404 or 410, newest last.
     pub(crate) dead: VecDeque<Box<str>>,
-    known: HashSet<u64>,
+    dead_hashes: HashSet<u64>,
+    /// Where each URL stands, counted from the first page ever kept.
+    known: HashMap<u64, u64>,
+    dropped: u64,
     /// Pages ever taken in.
     pub(crate) total: u64,
     /// `total` when the site was mined last.
@@ -211,16 +214,20 @@ pub(crate) struct Window {
 impl Window {
     /// Takes in one page; returns false where it says nothing new.
     pub(crate) fn add(&mut self, page: Page, pages_max: usize) -> bool {
-        if !self.known.insert(xxh3_64(page.url.as_bytes())) {
+        let hash = xxh3_64(page.url.as_bytes());
+        if self.known.contains_key(&hash) {
             return false;
         }
+        self.known.insert(hash, self.dropped + self.pages.len() as u64);
         let mut page = page;
         page.doc = self.documents.assign(&page.text, page.digests, page.junk);
         self.pages.push_back(page);
         self.total += 1;
         // Dropped in quarters, since the documents are grouped anew each time.
         if self.pages.len() > pages_max + pages_max / 4 {
-            self.pages.drain(..self.pages.len() - pages_max);
+            let old = self.pages.len() - pages_max;
+            self.pages.drain(..old);
+            self.dropped += old as u64;
             self.regroup();
         }
         true
@@ -228,13 +235,27 @@ impl Window {
 
     /// Remembers a URL that has no page.
     pub(crate) fn add_dead(&mut self, url: &str, dead_max: usize) {
-        if self.dead.iter().rev().take(64).any(|known| **known == *url) {
+        if !self.dead_hashes.insert(xxh3_64(url.as_bytes())) {
             return;
         }
         self.dead.push_back(url.into());
-        if self.dead.len() > dead_max {
-            self.dead.pop_front();
+        if self.dead.len() > dead_max
+            && let Some(oldest) = self.dead.pop_front()
+        {
+            self.dead_hashes.remove(&xxh3_64(oldest.as_bytes()));
         }
+    }
+
+    /// Returns true for a URL that answered 404 or 410.
+    pub(crate) fn is_dead(&self, url: &str) -> bool {
+        self.dead_hashes.contains(&xxh3_64(url.as_bytes()))
+    }
+
+    /// Returns the page of a URL.
+    pub(crate) fn find(&self, url: &str) -> Option<&Page> {
+        let at = self.known.get(&xxh3_64(url.as_bytes()))?.checked_sub(self.dropped)?;
+        let page = self.pages.get(usize::try_from(at).ok()?);
+        page.filter(|page| *page.url == *url)
     }
 
     /// Returns the share of pages whose document was seen before under another URL.
@@ -250,8 +271,8 @@ impl Window {
     pub(crate) fn regroup(&mut self) {
         self.documents = Documents::default();
         self.known.clear();
-        for page in &mut self.pages {
-            self.known.insert(xxh3_64(page.url.as_bytes()));
+        for (i, page) in self.pages.iter_mut().enumerate() {
+            self.known.insert(xxh3_64(page.url.as_bytes()), self.dropped + i as u64);
             page.doc = self.documents.assign(&page.text, page.digests, page.junk);
         }
     }

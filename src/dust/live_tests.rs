@@ -93,7 +93,8 @@ fn sessions_case_and_decorative_segments_are_ignored() {
     let rules = [rule(RuleKind::PathCase, Scope::default())];
     check(&rules, "http://example.com/A%2Fb/C?Q=R", "http://example.com/a%2Fb/c?Q=R");
     let shape = vec![Segment::Text("item".into()), Segment::Number, Segment::Any];
-    let rules = [rule(RuleKind::IgnoreSegment { shape, index: 2 }, Scope::default())];
+    let rules =
+        [rule(RuleKind::IgnoreSegment { shape, index: 2, value: "-".into() }, Scope::default())];
     check(&rules, "http://example.com/item/12/blue-shoe", "http://example.com/item/12/-");
     check(&rules, "http://example.com/item/x/blue-shoe", "http://example.com/item/x/blue-shoe");
 }

@@ -94,6 +94,13 @@ impl Miner {
         }
     }
 
+    /// Remembers a URL that answered 404 or 410.
+    pub(crate) fn note_dead(&mut self, url: &CrawlUrl) {
+        if let Some(window) = self.sites.get_mut(&url.site()) {
+            window.add_dead(url.as_str(), self.settings.pages_per_site / 4);
+        }
+    }
+
     /// Returns true where mining a site now may find something new.
     pub fn due(&self, site: &Site) -> bool {
         let Some(window) = self.sites.get(site) else { return false };

@@ -9,18 +9,24 @@
 //! learners found after it.
 
 mod apply;
+pub mod book;
 mod corpus;
 pub mod evidence;
+pub mod learn;
 pub mod live;
 #[cfg(test)]
 mod live_tests;
 pub mod miner;
+mod prior;
 mod propose;
 pub mod rule;
 mod search;
 pub mod sketch;
+pub mod validate;
 
+pub use book::{Fetched, Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
+pub use learn::{Fetcher, Report, learn};
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};

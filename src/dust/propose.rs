@@ -26,6 +26,12 @@ const ENVELOPES_MAX: usize = 4_000_000;
 /// Largest bucket of an envelope: invalid rules flock together [DustBuster §4.2].
 const BUCKET_MAX: usize = 11;
 
+/// Segments of a path that is looked at for one to ignore.
+const SEGMENTS_MAX: usize = 8;
+
+/// Shapes judged in one round, best supported first.
+const SHAPES_MAX: usize = 24;
+
 /// A proposal and the number of URL groups that suggest it.
 pub(crate) type Proposal = (RuleKind, u32);
 
@@ -165,40 +171,54 @@ pub(crate) fn sessions(corpus: &Corpus<'_>) -> Vec<Proposal> {
     count.into_iter().map(session).collect()
 }
 
-/// Proposes to ignore one segment of a shape, where paths that differ there only are frequent.
+/// Proposes to ignore one segment of a shape, where paths that differ there only are frequent; with
+/// another segment general or not.
 pub(crate) fn segments(corpus: &Corpus<'_>) -> Vec<Proposal> {
-    let mut count: BTreeMap<(Vec<Segment>, usize), (u32, u64)> = BTreeMap::new();
-    let mut rests: HashMap<(u64, usize), u64> = HashMap::new();
-    for class in &corpus.classes {
+    let mut rests: HashMap<(u64, usize), Vec<usize>> = HashMap::new();
+    for (at, class) in corpus.classes.iter().enumerate() {
         let parts: Vec<&str> = class.key.path()[1..].split('/').collect();
-        if parts.len() > 8 || parts.len() < 2 {
+        if !(2..=SEGMENTS_MAX).contains(&parts.len()) {
             continue;
         }
-        for index in 0..parts.len() {
-            if parts[index].is_empty() {
-                continue;
-            }
+        for index in (0..parts.len()).filter(|index| !parts[*index].is_empty()) {
             let mut text = class.key.host_str().to_owned();
             for (i, part) in parts.iter().enumerate() {
                 text.push('/');
                 text.push_str(if i == index { "\u{1}" } else { part });
             }
             text.push_str(class.key.as_url().query().unwrap_or_default());
-            let rest = xxh3_64(text.as_bytes());
-            let url = xxh3_64(class.key.as_str().as_bytes());
-            if rests.insert((rest, index), url).is_some_and(|other| other != url) {
-                let entry = count.entry((shape(&parts, index), index)).or_default();
-                entry.0 += 1;
+            rests.entry((xxh3_64(text.as_bytes()), index)).or_default().push(at);
+        }
+    }
+    let mut shapes: BTreeMap<(Vec<Segment>, usize), BTreeMap<&str, u32>> = BTreeMap::new();
+    let mut supports: BTreeMap<(Vec<Segment>, usize), u32> = BTreeMap::new();
+    for ((_, index), group) in rests.into_iter().filter(|(_, group)| group.len() > 1) {
+        // Where all lead to different documents there is nothing to ignore.
+        if !corpus.some_agree(&group) {
+            continue;
+        }
+        let parts: Vec<&str> = corpus.classes[group[0]].key.path()[1..].split('/').collect();
+        for shape in shapes_of(&parts, index) {
+            *supports.entry((shape.clone(), index)).or_default() += 1;
+            let values = shapes.entry((shape, index)).or_default();
+            for at in &group {
+                let value = corpus.classes[*at].key.path()[1..].split('/').nth(index);
+                *values.entry(value.unwrap_or_default()).or_default() += 1;
             }
         }
     }
-    let ignore = |((shape, index), (support, _)): ((Vec<Segment>, usize), (u32, u64))| {
-        (RuleKind::IgnoreSegment { shape, index }, support)
-    };
-    let mut proposals: Vec<Proposal> =
-        count.into_iter().map(ignore).filter(|(_, support)| *support > 2).collect();
+    let mut proposals: Vec<Proposal> = Vec::new();
+    for ((shape, index), values) in shapes {
+        let support = supports.get(&(shape.clone(), index)).copied().unwrap_or(0);
+        let most = values.iter().max_by_key(|(value, count)| (**count, std::cmp::Reverse(**value)));
+        // A value under which most groups are known leads to all of them; else any will do.
+        let value = most.filter(|(_, count)| **count * 2 > support);
+        let value = value.map_or("-", |(value, _)| value).to_owned();
+        proposals.push((RuleKind::IgnoreSegment { shape, index, value }, support));
+    }
+    proposals.retain(|(_, support)| *support > 2);
     proposals.sort_by_key(|(_, support)| std::cmp::Reverse(*support));
-    proposals.truncate(24);
+    proposals.truncate(SHAPES_MAX);
     proposals
 }
 
@@ -345,7 +365,8 @@ fn subsets<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
     sets
 }
 
-fn shape(parts: &[&str], index: usize) -> Vec<Segment> {
+/// Returns the shape of a path, and its shapes with one more segment general.
+fn shapes_of(parts: &[&str], index: usize) -> Vec<Vec<Segment>> {
     let segment = |(i, part): (usize, &&str)| {
         if i == index {
             Segment::Any
@@ -355,5 +376,16 @@ fn shape(parts: &[&str], index: usize) -> Vec<Segment> {
             Segment::Text((*part).to_owned())
         }
     };
-    parts.iter().enumerate().map(segment).collect()
+    let exact: Vec<Segment> = parts.iter().enumerate().map(segment).collect();
+    let mut shapes = vec![exact.clone()];
+    // A shape of nothing but general segments would be the whole site.
+    let texts = exact.iter().filter(|s| matches!(s, Segment::Text(t) if !t.is_empty())).count();
+    for i in 0..parts.len() {
+        if texts > 1 && matches!(&exact[i], Segment::Text(text) if !text.is_empty()) {
+            let mut shape = exact.clone();
+            shape[i] = Segment::Any;
+            shapes.push(shape);
+        }
+    }
+    shapes
 }

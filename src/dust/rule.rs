@@ -120,12 +120,14 @@ pub enum RuleKind {
         /// What stands after it and goes with it, such as `)`; may be empty.
         after: String,
     },
-    /// Ignores one segment of paths of this shape: it becomes `-`.
+    /// Ignores one segment of paths of this shape: it becomes `value`.
     IgnoreSegment {
         /// The shape of the path.
         shape: Vec<Segment>,
         /// Which segment is ignored.
         index: usize,
+        /// What stands there afterwards: a value that leads to every page, or `-`.
+        value: String,
     },
 }
 
@@ -385,9 +387,15 @@ impl RuleKind {
                     Err("a path session starts with `;` or `/`".to_owned())
                 }
             }
-            RuleKind::IgnoreSegment { shape, index } => {
-                let fits = *index < shape.len() && shape.len() <= PARTS_MAX;
-                if fits { Ok(()) } else { Err("the segment is outside of the shape".to_owned()) }
+            RuleKind::IgnoreSegment { shape, index, value } => {
+                text("segment", value)?;
+                let plain = !value.is_empty() && !value.contains(['/', '?']);
+                let fits = *index < shape.len() && shape.len() <= PARTS_MAX && plain;
+                if fits {
+                    Ok(())
+                } else {
+                    Err("the segment is outside of the shape, or its value is none".to_owned())
+                }
             }
             RuleKind::HostAlias { from, to } if from == to => Err("the hosts are equal".to_owned()),
             RuleKind::HostAlias { .. }
@@ -427,7 +435,7 @@ impl fmt::Display for RuleKind {
             RuleKind::PathSession { before, after } => {
                 write!(f, "drop session \"{before}\u{2026}{after}\"")
             }
-            RuleKind::IgnoreSegment { shape, index } => {
+            RuleKind::IgnoreSegment { shape, index, .. } => {
                 f.write_str("ignore segment in \"")?;
                 for (i, segment) in shape.iter().enumerate() {
                     match segment {
@@ -540,7 +548,10 @@ mod tests {
                 RuleKind::PathSession { before: ";jsessionid=".into(), after: String::new() },
                 "drop session \";jsessionid=\u{2026}\"",
             ),
-            (RuleKind::IgnoreSegment { shape, index: 2 }, "ignore segment in \"/item/#/\u{2026}\""),
+            (
+                RuleKind::IgnoreSegment { shape, index: 2, value: "-".into() },
+                "ignore segment in \"/item/#/\u{2026}\"",
+            ),
         ]
     }
 

@@ -42,6 +42,8 @@ pub(super) struct Shape {
 impl Shape {
     const INLINE: Shape = Shape { nest: Nest::Inline, block: None, hidden: false, region: None };
 
+    const BARRIER: Shape = Shape { nest: Nest::Barrier, ..Shape::INLINE };
+
     const fn block(nest: Nest, tag: BlockTag) -> Self {
         Shape { nest, block: Some(tag), hidden: false, region: None }
     }
@@ -88,10 +90,17 @@ impl Shape {
             "form" | "search" => Shape::region(Region::Form),
             "main" => Shape::region(Region::Main),
             "article" => Shape::region(Region::Article),
-            "button" | "object" | "marquee" | "select" | "svg" | "math" => {
-                Shape { nest: Nest::Barrier, ..Shape::INLINE }
-            }
+            "button" | "object" | "marquee" | "select" => Shape::BARRIER,
             "template" | "datalist" | "rp" | "video" | "audio" | "canvas" => Shape::hidden(),
+            _ => Shape::INLINE,
+        }
+    }
+
+    /// Looks up an element of SVG or MathML, or the root of one.
+    pub(super) fn of_foreign(name: &str) -> Self {
+        match name {
+            "title" | "desc" | "metadata" | "style" | "script" => Shape::hidden(),
+            "svg" | "math" | "foreignobject" => Shape::BARRIER,
             _ => Shape::INLINE,
         }
     }
@@ -123,6 +132,8 @@ pub(super) struct Open {
     pub(super) hidden: bool,
     /// Inside `template`: nothing inside exists yet.
     pub(super) inert: bool,
+    /// Inside `svg`, where `title` is no title of the page.
+    pub(super) svg: bool,
     /// The reference whose anchor text this is.
     pub(super) link: Option<u32>,
     pub(super) place: Place,
@@ -144,6 +155,7 @@ impl Stack {
             is_form: false,
             hidden: false,
             inert: false,
+            svg: false,
             link: None,
             place: Place { path: 0, tag: BlockTag::Other, region: Region::None },
         };

@@ -158,8 +158,17 @@ impl<'d> Reader<'d, '_> {
         self.reached = tag.end;
         let name = tag_name(self.input.get(tag).unwrap_or_default());
         self.attributes.fill(self.input, element);
-        let namespace = Namespace::of(element.namespace_uri());
-        let shape = self.shape(namespace, &name);
+        // The tokenizer counts `title` and `desc` in SVG among HTML, as it does their content.
+        let in_svg = self.stack.top().svg;
+        let namespace = match Namespace::of(element.namespace_uri()) {
+            Namespace::Html if in_svg && matches!(&*name, "title" | "desc") => Namespace::Svg,
+            namespace => namespace,
+        };
+        let shape = match namespace {
+            Namespace::Html if in_svg && name == "foreignobject" => Shape::of_foreign(&name),
+            Namespace::Html => Shape::of(&name),
+            Namespace::Svg | Namespace::MathMl => Shape::of_foreign(&name),
+        };
         self.begin_block(&name, namespace, shape);
         let parent = self.stack.top();
         let label = if parent.inert { None } else { self.facts_of(namespace, &name) };
@@ -172,17 +181,6 @@ impl<'d> Reader<'d, '_> {
         };
         if element.can_have_content() {
             self.open(element, namespace, &name, shape, label);
-        }
-    }
-
-    fn shape(&self, namespace: Namespace, name: &str) -> Shape {
-        match (namespace, name) {
-            (Namespace::Html, _) => Shape::of(name),
-            (Namespace::Svg, "title" | "desc" | "metadata" | "style" | "script") => {
-                Shape::of("template")
-            }
-            (_, "svg" | "math") => Shape::of("svg"),
-            _ => Shape::of("span"),
         }
     }
 
@@ -231,6 +229,11 @@ impl<'d> Reader<'d, '_> {
             is_form: is_html && name == "form",
             hidden: parent.hidden || hidden,
             inert: parent.inert || (is_html && name == "template"),
+            svg: match name {
+                "svg" => true,
+                "foreignobject" | "title" | "desc" => false,
+                _ => parent.svg,
+            },
             link: label.or(parent.link),
             place: self.place(parent.place, name, shape, role),
         };

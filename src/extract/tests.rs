@@ -250,9 +250,11 @@ fn what_is_not_shown_is_not_text() {
     check_blocks(
         "<title>t</title><script>s</script><style>s</style><template>t</template><!--c-->\
          <p hidden>h<p style='color:red; Display : NONE'>n<p style='visibility:hidden'>v\
-         <noframes>f</noframes><svg><title>t</title></svg><dialog>d</dialog><p>shown",
+         <noframes>f</noframes><dialog>d</dialog><p>shown",
         &["shown"],
     );
+    check_blocks("a<svg><title>t</title><desc>d</desc><text>b</text></svg>c", &["abc"]);
+    check_blocks("<svg><foreignObject><p>a<title>t</title></foreignObject></svg>b", &["a", "b"]);
     check_blocks(
         "<noscript>a</noscript><p hidden=until-found>b</p><xmp><b></xmp>",
         &["a", "b", "<b>"],

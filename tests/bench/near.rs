@@ -1,26 +1,32 @@
 //! Measures the content stage: main text, digests, sketches, the near-duplicate index and their
 //! cost, on pages with known truth.
 //!
-//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths index cost`; with
+//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths junk index cost`; with
 //! `--profile dev` it builds faster, and times are some three times as long.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::time::Instant;
 
 use crawler::content::near::{MemoryBands, NearIndex, NearSettings};
 use crawler::content::{
     Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
-    WideSketch, resemblance, shingles,
+    WideSketch, probes, resemblance, shingles, soft_error,
 };
 
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
+mod junk;
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
 mod pages;
 use pages::{Chance, OwnBlock, Script, Site, article, borrowed, edit, text};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 6] = [
         ("main_text", main_text),
         ("pairs", pairs),
         ("widths", widths),
+        ("junk", junk_pages),
         ("index", index),
         ("cost", cost),
     ];
@@ -196,9 +202,14 @@ fn pairs() {
                     analyse(&mut Content::new(Settings::default()), page, &model.boilerplate())
                 };
                 let (a, b) = (judge(&site, &one), judge(&other_site, &two));
-                let few = a.sketch.zip(b.sketch).map_or(0.0, |(a, b): (Sketch, Sketch)| a.resemblance(&b));
-                let wide =
-                    a.wide.zip(b.wide).map_or(0.0, |(a, b): (WideSketch, WideSketch)| a.resemblance(&b));
+                let few = a
+                    .sketch
+                    .zip(b.sketch)
+                    .map_or(0.0, |(a, b): (Sketch, Sketch)| a.resemblance(&b));
+                let wide = a
+                    .wide
+                    .zip(b.wide)
+                    .map_or(0.0, |(a, b): (WideSketch, WideSketch)| a.resemblance(&b));
                 let marks = [
                     a.text_digest == b.text_digest,
                     a.core_digest == b.core_digest && !a.thin,
@@ -213,7 +224,10 @@ fn pairs() {
                 // Edits of 10 % and more are other texts or not, as one likes: they are shown only.
                 if !kind.starts_with("10 %") && !kind.starts_with("20 %") {
                     let total = &mut totals[which];
-                    total.iter_mut().zip(marks).for_each(|(total, mark)| *total += usize::from(mark));
+                    total
+                        .iter_mut()
+                        .zip(marks)
+                        .for_each(|(total, mark)| *total += usize::from(mark));
                 }
             }
             print!("{kind:<38}");
@@ -234,8 +248,13 @@ fn pairs() {
 
 /// Exact resemblance by width of shingles: what an edit costs, and what strangers have in common.
 fn widths() {
-    println!("\nmean exact resemblance by width of shingles (texts of 400 words; max of strangers)");
-    println!("{:<8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>11}{:>8}", "width", "1 %", "2 %", "5 %", "10 %", "20 %", "strangers", "max");
+    println!(
+        "\nmean exact resemblance by width of shingles (texts of 400 words; max of strangers)"
+    );
+    println!(
+        "{:<8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>11}{:>8}",
+        "width", "1 %", "2 %", "5 %", "10 %", "20 %", "strangers", "max"
+    );
     for width in 1..=7 {
         let mut sums = [0.0; 6];
         let mut most = 0.0f64;
@@ -286,7 +305,7 @@ fn index() {
             }
             None => shingles_of(page, 0, 200, 0),
         };
-        let (_, wide) = crawler::content::sketch(&shingles).unwrap();
+        let (_, wide) = crawler::content::sketch(&shingles).expect("200 shingles are not thin");
         let start = Instant::now();
         let Ok(pairs) = index.insert(page, &wide);
         spent += start.elapsed();
@@ -298,7 +317,8 @@ fn index() {
         }
     }
     println!(
-        "\nindex of {texts} texts: {planted} near-duplicates planted (resemblance 0.905), recall {:.4}, \
+        "\nindex of {texts} texts: {planted} near-duplicates planted (resemblance 0.905), \
+         recall {:.4}, \
          {wrong} wrong; {:.1} us a text (find and insert), {} MB",
         found as f64 / planted as f64,
         spent.as_secs_f64() * 1e6 / texts as f64,
@@ -311,9 +331,8 @@ fn cost() {
     for words in [300, 1400, 5000] {
         let site = Site::new(4);
         let model = taught(&site, 200);
-        let pages: Vec<Vec<OwnBlock>> = (0..200)
-            .map(|n| site.page(&article(&text(n, words), Script::Latin, n), n))
-            .collect();
+        let pages: Vec<Vec<OwnBlock>> =
+            (0..200).map(|n| site.page(&article(&text(n, words), Script::Latin, n), n)).collect();
         let borrowed: Vec<Vec<Block<'_>>> = pages.iter().map(|page| borrowed(page)).collect();
         let mut content = Content::new(Settings::default());
         for (name, known) in
@@ -331,4 +350,10 @@ fn cost() {
             println!("{words} words ({bytes} bytes), {name}: {:.1} us", best * 1e6);
         }
     }
+}
+
+/// Confusion of the judgement of soft errors, on seeds that no threshold was set by.
+fn junk_pages() {
+    println!("\nsoft errors: precision and recall of held fixtures");
+    junk::judged(10_000, 80, 200).print();
 }

@@ -48,7 +48,7 @@ const VOCABULARY: f64 = 20_000.0;
 pub fn word(rank: u64, script: Script) -> String {
     let mut chance = Chance(rank ^ 0x00c0_ffee);
     let letter = |chance: &mut Chance, first: u32, count: u64| {
-        char::from_u32(first + chance.below(count) as u32).unwrap()
+        char::from_u32(first + chance.below(count) as u32).expect("a letter of the script")
     };
     match script {
         Script::Latin => {
@@ -65,7 +65,9 @@ pub fn word(rank: u64, script: Script) -> String {
         Script::Cyrillic => {
             (0..3 + chance.below(6)).map(|_| letter(&mut chance, 0x430, 32)).collect()
         }
-        Script::Han => (0..1 + chance.below(2)).map(|_| letter(&mut chance, 0x4e00, 3000)).collect(),
+        Script::Han => {
+            (0..1 + chance.below(2)).map(|_| letter(&mut chance, 0x4e00, 3000)).collect()
+        }
         Script::Thai => (0..3 + chance.below(4)).map(|_| letter(&mut chance, 0xe01, 46)).collect(),
     }
 }
@@ -184,7 +186,7 @@ pub struct Site {
 
 impl Site {
     pub fn new(seed: u64) -> Self {
-        Site { seed, labelled: seed % 3 != 0, furniture: 150, script: Script::Latin }
+        Site { seed, labelled: !seed.is_multiple_of(3), furniture: 150, script: Script::Latin }
     }
 
     /// Dresses `text` for the visit `visit`: what changes by visit is furniture too.
@@ -198,7 +200,12 @@ impl Site {
         };
         let mut out = Vec::new();
         let furniture = self.furniture as u64;
-        out.push(OwnBlock::furniture(say(furniture / 10), BlockKind::Other, region(Region::Header), false));
+        out.push(OwnBlock::furniture(
+            say(furniture / 10),
+            BlockKind::Other,
+            region(Region::Header),
+            false,
+        ));
         for _ in 0..furniture / 6 {
             out.push(OwnBlock::furniture(say(2), BlockKind::ListItem, region(Region::Nav), true));
         }
@@ -216,7 +223,12 @@ impl Site {
         let counter = format!("{} {} {}", say(3), changing.below(100_000), say(3));
         out.push(OwnBlock::furniture(counter, BlockKind::Paragraph, region(Region::Footer), false));
         let small_print = say(furniture / 3);
-        out.push(OwnBlock::furniture(small_print, BlockKind::Paragraph, region(Region::Footer), false));
+        out.push(OwnBlock::furniture(
+            small_print,
+            BlockKind::Paragraph,
+            region(Region::Footer),
+            false,
+        ));
         out
     }
 }

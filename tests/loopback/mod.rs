@@ -9,6 +9,7 @@ mod dns;
 mod framing;
 mod http2;
 mod keepalive;
+mod name_server;
 mod proxy;
 mod server;
 mod slow;
