@@ -12,7 +12,12 @@ pub(super) fn mix(a: u64, b: u64) -> u64 {
 
 /// Hashes a text under a seed.
 pub(super) fn hash(seed: u64, text: &str) -> u64 {
-    xxh3_64_with_seed(text.as_bytes(), seed)
+    hash_bytes(seed, text.as_bytes())
+}
+
+/// Hashes bytes under a seed.
+pub(super) fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, seed)
 }
 
 /// A sequence of numbers from one seed (SplitMix64).

@@ -38,14 +38,15 @@ struct State {
     arrivals: VecDeque<Arrival>,
     total: u64,
     in_flight: HashMap<Host, u32>,
+    last: HashMap<Host, Timestamp>,
     judge: Option<Judge>,
 }
 
 impl RequestLog {
     /// Makes a log that keeps the newest `kept_max` requests.
     pub fn new(kept_max: usize) -> Self {
-        let (arrivals, in_flight) = (VecDeque::new(), HashMap::new());
-        let state = State { kept_max, arrivals, total: 0, in_flight, judge: None };
+        let (arrivals, in_flight, last) = (VecDeque::new(), HashMap::new(), HashMap::new());
+        let state = State { kept_max, arrivals, total: 0, in_flight, last, judge: None };
         RequestLog { state: Mutex::new(state) }
     }
 
@@ -69,13 +70,20 @@ impl RequestLog {
         self.lock().arrivals.iter().cloned().collect()
     }
 
-    /// Notes the beginning of a request and returns its place in line at the host.
-    pub(super) fn begin(&self, host: &Host, path: &str, address: Option<IpAddr>, at: Timestamp) {
+    /// Notes the beginning of a request and returns the time since the host's last one began.
+    pub(super) fn begin(
+        &self,
+        host: &Host,
+        path: &str,
+        address: Option<IpAddr>,
+        at: Timestamp,
+    ) -> Option<Duration> {
         let mut state = self.lock();
         let count = state.in_flight.entry(host.clone()).or_insert(0);
         *count += 1;
         let in_flight = *count;
         state.total += 1;
+        let last = state.last.insert(host.clone(), at);
         let arrival = Arrival { host: host.clone(), path: path.to_owned(), at, in_flight, address };
         if let Some(judge) = &mut state.judge {
             judge.begin(&arrival);
@@ -86,6 +94,7 @@ impl RequestLog {
             }
             state.arrivals.push_back(arrival);
         }
+        last.map(|last| at.since(last))
     }
 
     /// Notes the end of a request.
@@ -242,7 +251,7 @@ mod tests {
         events.sort_by_key(|event| event.0);
         for (millis, begins, host, address) in events {
             match begins {
-                true => log.begin(&host, "/", address, at(millis)),
+                true => drop(log.begin(&host, "/", address, at(millis))),
                 false => log.end(&host, address, at(millis)),
             }
         }

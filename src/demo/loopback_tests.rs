@@ -13,7 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 
 use crate::clock::{Clock, Timestamp};
-use crate::fetch::Fetch;
+use crate::dns::{DnsFailure, HickoryResolver, Resolve};
+use crate::fetch::{Answer, Fetch, HyperFetch, Outcome, user_agent};
 use crate::url::CrawlUrl;
 
 use super::tests::{answered, request, url};
@@ -73,7 +74,8 @@ async fn get(server: &Server, url: &CrawlUrl) -> Result<Got, hyper::Error> {
 async fn loopback_and_process_answer_the_same() {
     let mut plain = SiteSpec::new("plain.test", 40);
     (plain.assets, plain.sitemap) = (true, Sitemap::Gzip);
-    plain.redirects = Redirects { share: 10, chain: 2, looping: true, cross_host: true };
+    plain.redirects =
+        Redirects { share: 10, chain: 2, looping: true, cross_host: true, ..Redirects::default() };
     plain.traps.calendar = true;
     let mut coded = SiteSpec::new("coded.test", 40);
     (coded.gzip, coded.chunked, coded.faults.gone) = (true, true, 300);
@@ -217,4 +219,76 @@ async fn nothing_listens_after_shutdown() {
     drop(TcpStream::connect(at).await.unwrap());
     server.shutdown().await;
     assert!(TcpStream::connect(at).await.is_err());
+}
+
+#[tokio::test]
+async fn the_crawlers_own_client_and_resolver_see_the_same_web_on_both_ways() {
+    let mut site = SiteSpec::new("www.plain.test", 30);
+    (site.gzip, site.assets, site.sitemap) = (true, true, Sitemap::Plain);
+    let mut chunked = SiteSpec::new("chunked.test", 30);
+    (chunked.chunked, chunked.faults.errors) = (true, 300);
+    let mut cut = SiteSpec::new("cut.test", 3);
+    cut.faults.truncated = 1000;
+    let mut gone = SiteSpec::new("gone.test", 3);
+    gone.dns.answer = DnsAnswer::NotFound;
+    let mut refused = SiteSpec::new("refused.test", 3);
+    refused.faults.refused = true;
+    let server = serve(vec![site, chunked, cut, gone, refused]).await;
+    let clock = clock();
+    let settings = crate::dns::Settings {
+        servers: vec![server.dns_addr()],
+        allow: vec!["127.0.0.0/8".parse().unwrap()],
+        ..crate::dns::Settings::default()
+    };
+    let resolver = HickoryResolver::new(&settings, clock.clone()).unwrap();
+    let agent = user_agent("crawler", "0", "https://bot.example/");
+    let fetcher =
+        HyperFetch::new(&crate::fetch::Settings::default(), &agent, "bot@bot.example", clock)
+            .unwrap();
+    let sim = SimWeb::new(Arc::new(server.web().clone()), self::clock());
+    let mut compared = 0;
+    for host in 0..5 {
+        for number in (0..30).step_by(3) {
+            let Some(url) = server.web().url(DocumentId { host, number }) else { continue };
+            let host = url.host();
+            let (real, simulated) = (resolver.resolve(&host).await, sim.resolve(&host).await);
+            let (real, simulated) = match (real, simulated) {
+                (Ok(real), Ok(simulated)) => (real, simulated),
+                (Err(DnsFailure::NotFound), Err(DnsFailure::NotFound)) => continue,
+                other => panic!("{url}: {other:?}"),
+            };
+            assert_eq!(real.addresses, simulated.addresses, "{url}");
+            let mut request = request(&url);
+            request.addresses = real.addresses;
+            let (real, simulated) =
+                (fetcher.fetch(request.clone()).await, sim.fetch(request).await);
+            compared += 1;
+            match (real, simulated) {
+                (Outcome::Answer(real), Outcome::Answer(simulated)) => {
+                    compare(&real, &simulated, &url);
+                }
+                (Outcome::Failed(real), Outcome::Failed(simulated)) => {
+                    assert_eq!(real.failure, simulated.failure, "{url}");
+                }
+                other => panic!("{url}: {other:?}"),
+            }
+        }
+    }
+    assert!(compared >= 30, "{compared}");
+    server.shutdown().await;
+}
+
+fn compare(real: &Answer, simulated: &Answer, url: &CrawlUrl) {
+    assert_eq!((real.status, real.truncated), (simulated.status, simulated.truncated), "{url}");
+    assert_eq!(real.payload, simulated.payload, "{url}");
+    assert_eq!(real.body, simulated.body, "{url}");
+    assert_eq!(real.wire_body, simulated.wire_body, "{url}");
+    let lines = |answer: &Answer| {
+        let head = String::from_utf8(answer.head_block.to_vec()).unwrap().to_lowercase();
+        let mut lines: Vec<String> = head.split("\r\n").map(str::to_owned).collect();
+        lines.retain(|line| !line.starts_with("date:"));
+        lines.sort();
+        lines
+    };
+    assert_eq!(lines(real), lines(simulated), "{url}");
 }

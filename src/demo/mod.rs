@@ -14,6 +14,7 @@
 //! it judges ([`Judge`]) cannot share the crawler's mistakes.
 
 mod draw;
+mod links;
 mod log;
 mod names;
 mod page;
@@ -22,6 +23,7 @@ mod server;
 mod sim;
 mod site;
 mod spec;
+mod text;
 mod web;
 mod webs;
 
@@ -34,8 +36,8 @@ pub use log::{Arrival, Judge, Judgement, Protect, RequestLog};
 pub use server::{Server, ServerOptions};
 pub use sim::{SimLimits, SimWeb};
 pub use spec::{
-    Busy, DnsAnswer, DnsSpec, Faults, Habits, Latency, Redirects, RetryAfter, RobotsAnswer,
-    SiteSpec, Sitemap, Traps, UrlStyle,
+    Busy, Charset, DnsAnswer, DnsSpec, Faults, Habits, Language, Latency, Redirects, RetryAfter,
+    RobotsAnswer, SiteSpec, Sitemap, Traps, UrlStyle,
 };
 pub use web::{DocumentId, Truth, WebSpec};
 pub use webs::{Draft, demo_web};

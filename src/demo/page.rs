@@ -3,7 +3,11 @@
 use std::fmt::Write;
 
 use super::draw::{Draw, hash, mix, push_paragraph, word};
-use super::site::{IMAGES, Link, Site};
+use super::links::Link;
+use super::site::{IMAGES, Quiet, Site};
+
+/// Documents that a feed names.
+const FEED_ITEMS: u32 = 20;
 
 impl Site<'_> {
     /// Returns the page of a document as `target` asks for it.
@@ -77,6 +81,35 @@ impl Site<'_> {
         self.plain_page(&self.title(number), &self.main_text(number), &links, target)
     }
 
+    /// Returns a page that asks for restraint, or one that only such pages link to.
+    pub(super) fn quiet_page(self, quiet: Quiet, target: &str) -> String {
+        let onward = |number: u32| [Link::new(format!("/quiet/page-{number}"), "Onward")];
+        match quiet {
+            Quiet::Meta => {
+                let page = self.plain_page("Quiet", "Please pass by.", &onward(1), target);
+                let meta = "<meta name=\"robots\" content=\"nofollow, noarchive\">\n<title>";
+                page.replacen("<title>", meta, 1)
+            }
+            Quiet::Header => self.plain_page("Quiet", "Please pass by.", &onward(2), target),
+            Quiet::Behind(_) => self.plain_page("Behind", "Nobody should be here.", &[], target),
+        }
+    }
+
+    /// Returns an RSS feed of the first documents.
+    pub(super) fn feed(self) -> String {
+        let origin = self.web.origin(&self.spec.name);
+        let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        xml.push_str("<rss version=\"2.0\"><channel>\n");
+        let _ = writeln!(xml, "<title>{}</title><link>{origin}/</link>", self.title(0));
+        for number in 0..self.spec.pages.min(FEED_ITEMS) {
+            let path = escaped(&self.canonical(number));
+            let title = self.title(number);
+            let _ = writeln!(xml, "<item><title>{title}</title><link>{origin}{path}</link></item>");
+        }
+        xml.push_str("</channel></rss>\n");
+        xml
+    }
+
     /// Returns an error page: the same words for every path.
     pub(super) fn error_page(self, status: u16, target: &str) -> String {
         let home = [Link::new("/".to_owned(), "Home")];
@@ -120,14 +153,22 @@ struct Page<'w> {
 
 impl Page<'_> {
     fn head(&mut self, title: &str, canonical: Option<&str>) {
-        self.out
-            .push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+        self.out.push_str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n");
+        let charset = &self.site.spec.charset;
+        if charset.in_page {
+            let label = charset.encoding.name().to_ascii_lowercase();
+            let _ = writeln!(self.out, "<meta charset=\"{label}\">");
+        }
         let _ = write!(self.out, "<title>{title}");
         self.out.push_str("</title>\n");
         if let Some(path) = canonical {
             let origin = self.site.web.origin(&self.site.spec.name);
             let _ =
                 writeln!(self.out, "<link rel=\"canonical\" href=\"{origin}{}\">", escaped(path));
+        }
+        if self.site.spec.feed {
+            let kind = "rel=\"alternate\" type=\"application/rss+xml\"";
+            let _ = writeln!(self.out, "<link {kind} href=\"/feed.xml\">");
         }
         if self.site.spec.assets {
             self.out.push_str("<link rel=\"stylesheet\" href=\"/static/site.css\">\n");
@@ -139,8 +180,9 @@ impl Page<'_> {
         let site = self.site;
         let _ = write!(self.out, "<header><p>{} | ", site.spec.name);
         let mut draw = Draw::new(mix(site.seed, hash(9, "banner")));
-        let words = u64::from(site.spec.boilerplate_words / 2);
-        push_paragraph(&mut self.out, &mut draw, words);
+        let mut words = String::new();
+        push_paragraph(&mut words, &mut draw, u64::from(site.spec.boilerplate_words / 2));
+        self.out.push_str(&site.spoken(words));
         self.out.push_str("</p></header>\n");
     }
 
@@ -191,11 +233,9 @@ impl Page<'_> {
         let site = self.site;
         self.out.push_str("<footer><p>");
         let mut draw = Draw::new(mix(site.seed, hash(10, "footer")));
-        push_paragraph(
-            &mut self.out,
-            &mut draw,
-            u64::from(site.spec.boilerplate_words.div_ceil(2)),
-        );
+        let mut words = String::new();
+        push_paragraph(&mut words, &mut draw, site.spec.boilerplate_words.div_ceil(2).into());
+        self.out.push_str(&site.spoken(words));
         self.out.push_str("</p>\n");
         if site.spec.volatile_line {
             let visits = hash(site.seed, target);

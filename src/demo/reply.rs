@@ -5,12 +5,13 @@ use std::io::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use encoding_rs::UTF_8;
 use flate2::{Compression, GzBuilder};
 
 use crate::clock::Timestamp;
 
-use super::draw::{hash, mix};
-use super::site::{SITEMAP_URLS, Site, Target};
+use super::draw::{hash, hash_bytes, mix};
+use super::site::{Quiet, SITEMAP_URLS, Site, Target};
 use super::spec::{RetryAfter, RobotsAnswer, Sitemap};
 use super::web::WebSpec;
 
@@ -22,6 +23,8 @@ pub(super) struct Ask<'a> {
     pub(super) target: &'a str,
     pub(super) if_none_match: Option<&'a str>,
     pub(super) gzip: bool,
+    /// Since the last request of this host began.
+    pub(super) since_last: Option<Duration>,
     pub(super) elapsed: Duration,
     pub(super) now: Timestamp,
 }
@@ -86,7 +89,10 @@ pub(super) fn reply(web: &WebSpec, ask: &Ask<'_>) -> Reply {
             return Reply::Closed(wait);
         }
     }
-    let mut page = site.busy_page(ask).or_else(|| site.error(ask, &target));
+    let mut page = site
+        .busy_page(ask)
+        .or_else(|| site.hurried_page(ask, &target))
+        .or_else(|| site.error(ask, &target));
     let mut page = page.take().unwrap_or_else(|| site.page(&target, ask));
     page.wait = wait;
     page.rate = site.spec.latency.rate;
@@ -105,11 +111,24 @@ fn page(status: u16, content_type: &str, body: Bytes) -> Page {
     Page { status, headers, payload, body, chunked: false, cut: None, wait, rate: 0 }
 }
 
-fn html(status: u16, text: String) -> Page {
-    page(status, "text/html; charset=utf-8", text.into())
-}
-
 impl Site<'_> {
+    /// Returns a page in the encoding of the site.
+    fn html(self, status: u16, text: String) -> Page {
+        let charset = &self.spec.charset;
+        let label = charset.encoding.name().to_ascii_lowercase();
+        let kind = if charset.in_header {
+            format!("text/html; charset={label}")
+        } else {
+            "text/html".to_owned()
+        };
+        let body = if charset.encoding == UTF_8 {
+            Bytes::from(text)
+        } else {
+            charset.encoding.encode(&text).0.into_owned().into()
+        };
+        page(status, &kind, body)
+    }
+
     fn wait(self, target: &str) -> Duration {
         let latency = &self.spec.latency;
         let spread = u64::try_from(latency.spread.as_millis()).unwrap_or(u64::MAX);
@@ -126,7 +145,7 @@ impl Site<'_> {
     fn busy_page(self, ask: &Ask<'_>) -> Option<Page> {
         let busy = self.spec.faults.busy?;
         let left = busy.remaining(ask.elapsed)?;
-        let mut page = html(busy.status, self.error_page(busy.status, ask.target));
+        let mut page = self.html(busy.status, self.error_page(busy.status, ask.target));
         let seconds = left.as_millis().div_ceil(1000) as u64;
         match busy.retry_after {
             RetryAfter::None => {}
@@ -140,13 +159,24 @@ impl Site<'_> {
         Some(page)
     }
 
+    fn hurried_page(self, ask: &Ask<'_>, target: &Target) -> Option<Page> {
+        let least = self.spec.faults.hurried?;
+        let early = ask.since_last.is_some_and(|since| since < least);
+        (early && *target != Target::Robots).then(|| {
+            let mut page = self.html(429, self.error_page(429, ask.target));
+            let seconds = least.as_millis().div_ceil(1000);
+            page.headers.push(("Retry-After", seconds.to_string()));
+            page
+        })
+    }
+
     fn error(self, ask: &Ask<'_>, target: &Target) -> Option<Page> {
         let faults = &self.spec.faults;
         let lot = self.lot(ask);
         let hit = lot >= u64::from(faults.closed) && lot < u64::from(faults.closed + faults.errors);
         (hit && *target != Target::Robots).then(|| {
             let status = if lot.is_multiple_of(2) { 500 } else { 503 };
-            html(status, self.error_page(status, ask.target))
+            self.html(status, self.error_page(status, ask.target))
         })
     }
 
@@ -154,32 +184,42 @@ impl Site<'_> {
         let at = ask.target;
         match target {
             Target::Document { number, .. } if self.is_gone(*number) => {
-                html(410, self.error_page(410, at))
+                self.html(410, self.error_page(410, at))
             }
             Target::Document { number, print, session } => {
-                html(200, self.document_page(*number, *print, session.as_deref(), at))
+                self.html(200, self.document_page(*number, *print, session.as_deref(), at))
             }
             Target::Private(number) => {
-                html(200, self.plain_page("Note", &format!("Note {number}."), &[], at))
+                self.html(200, self.plain_page("Note", &format!("Note {number}."), &[], at))
             }
             Target::Robots => self.robots(ask.elapsed),
             Target::Sitemap(part) => self.sitemap(*part),
             Target::Style => page(200, "text/css", self.style_sheet().into()),
             Target::Image(_) => page(200, "image/png", Bytes::from_static(PIXEL)),
             Target::Paper(number) => page(200, "application/pdf", self.paper(*number)),
-            Target::Huge => html(200, self.huge_page()),
+            Target::Huge => self.html(200, self.huge_page()),
             Target::Redirect { status, to } => {
-                let mut page =
-                    html(*status, format!("<a href=\"{}\">moved</a>\n", to.replace('&', "&amp;")));
+                let mut page = self
+                    .html(*status, format!("<a href=\"{}\">moved</a>\n", to.replace('&', "&amp;")));
                 page.headers.push(("Location", to.clone()));
                 page
             }
-            Target::Calendar(months) => html(200, self.calendar_page(*months, at)),
-            Target::Growing(_) => html(200, self.growing_page(at)),
-            Target::SessionPath { id, number } => html(200, self.session_page(id, *number, at)),
+            Target::Feed => page(200, "application/rss+xml", self.feed().into()),
+            Target::Quiet(quiet) => {
+                let mut page = self.html(200, self.quiet_page(*quiet, at));
+                if *quiet == Quiet::Header {
+                    page.headers.push(("X-Robots-Tag", "nofollow".to_owned()));
+                }
+                page
+            }
+            Target::Calendar(months) => self.html(200, self.calendar_page(*months, at)),
+            Target::Growing(_) => self.html(200, self.growing_page(at)),
+            Target::SessionPath { id, number } => {
+                self.html(200, self.session_page(id, *number, at))
+            }
             Target::Unknown => {
                 let status = if self.spec.traps.soft_404 { 200 } else { 404 };
-                html(status, self.error_page(status, at))
+                self.html(status, self.error_page(status, at))
             }
         }
     }
@@ -189,8 +229,7 @@ impl Site<'_> {
         let fate = hash(mix(self.seed, 13), ask.target);
         if page.status == 200 && matches!(target, Target::Document { .. }) && fate.is_multiple_of(2)
         {
-            let tag =
-                format!("\"{:016x}\"", hash(0, std::str::from_utf8(&page.body).unwrap_or("")));
+            let tag = format!("\"{:016x}\"", hash_bytes(0, &page.body));
             if ask.if_none_match == Some(tag.as_str()) {
                 page.status = 304;
                 (page.payload, page.body) = (Bytes::new(), Bytes::new());

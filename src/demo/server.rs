@@ -259,7 +259,7 @@ async fn respond(
     let name = host_name(&request);
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let (host, now) = (Host::new(&name), shared.clock.now());
-    shared.log.begin(&host, target, address, now);
+    let since_last = shared.log.begin(&host, target, address, now);
     let under_way = UnderWay { shared: shared.clone(), host, address };
     if request.method() != Method::GET {
         return Ok(status_only(StatusCode::METHOD_NOT_ALLOWED));
@@ -270,6 +270,7 @@ async fn respond(
         target,
         if_none_match: header(IF_NONE_MATCH),
         gzip: header(ACCEPT_ENCODING).is_some_and(|codings| codings.contains("gzip")),
+        since_last,
         elapsed: shared.elapsed(),
         now,
     };

@@ -137,7 +137,7 @@ impl Fetch for SimWeb {
         let shared = &*self.shared;
         let began = shared.clock.now();
         let (host, address) = (request.url.host(), request.addresses.first().copied());
-        shared.log.begin(&host, request.url.path_and_query(), address, began);
+        let since_last = shared.log.begin(&host, request.url.path_and_query(), address, began);
         let _under_way = UnderWay { shared, host, address };
         let https = request.url.is_https();
         let site = shared.web.site_of(request.url.host_str());
@@ -148,6 +148,7 @@ impl Fetch for SimWeb {
             target: request.url.path_and_query(),
             if_none_match: request.etag.as_deref(),
             gzip: true,
+            since_last,
             elapsed: self.elapsed(),
             now: began,
         };

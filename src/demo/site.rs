@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::draw::{Draw, hash, mix, push_paragraph, word};
+use super::draw::{hash, mix, word};
 use super::spec::{SiteSpec, UrlStyle};
 use super::web::WebSpec;
 
@@ -36,6 +36,8 @@ pub(super) enum Target {
         status: u16,
         to: String,
     },
+    Feed,
+    Quiet(Quiet),
     /// Months since year 0.
     Calendar(u32),
     Growing(u32),
@@ -46,13 +48,29 @@ pub(super) enum Target {
     Unknown,
 }
 
-/// A link as a page writes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    pub(super) href: String,
-    pub(super) text: String,
-    pub(super) nofollow: bool,
+/// Pages that ask for restraint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quiet {
+    /// Says nofollow and noarchive in a meta element.
+    Meta,
+    /// Says nofollow in a header.
+    Header,
+    /// Reached only by links that are not to be followed.
+    Behind(u32),
 }
+
+/// Where hostile redirects lead, on home's `/inward/N`.
+pub(super) const INWARD: [&str; 9] = [
+    "http://127.0.0.1/",
+    "http://[::1]/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://10.0.0.1/",
+    "http://0x7f000001/",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "http://",
+    "",
+];
 
 /// URLs of one sitemap file.
 pub(super) const SITEMAP_URLS: u32 = 1_000;
@@ -77,7 +95,7 @@ impl<'w> Site<'w> {
     }
 
     /// Returns the document that a translation translates.
-    fn original(self, number: u32) -> Option<u32> {
+    pub(super) fn original(self, number: u32) -> Option<u32> {
         let number = number.checked_sub(self.listed())?;
         (self.spec.habits.decoy && (1..self.spec.pages).contains(&number)).then_some(number)
     }
@@ -100,7 +118,7 @@ impl<'w> Site<'w> {
         first..first.saturating_add(self.fanout()).min(pages)
     }
 
-    fn parent(self, number: u32) -> u32 {
+    pub(super) fn parent(self, number: u32) -> u32 {
         number.saturating_sub(1) / self.fanout()
     }
 
@@ -128,7 +146,7 @@ impl<'w> Site<'w> {
             && mix(self.seed, hash(1, "gone") ^ u64::from(number)) % 1000 < share
     }
 
-    fn word(self, number: u32) -> String {
+    pub(super) fn word(self, number: u32) -> String {
         word(mix(self.seed, u64::from(number)))
     }
 
@@ -172,6 +190,7 @@ impl<'w> Site<'w> {
         use super::spec::Sitemap;
         match path {
             "/robots.txt" => return Some(Target::Robots),
+            "/feed.xml" if self.spec.feed => return Some(Target::Feed),
             "/huge.html" if self.spec.huge_bytes > 0 => return Some(Target::Huge),
             "/static/site.css" if self.spec.assets => return Some(Target::Style),
             _ => {}
@@ -179,6 +198,15 @@ impl<'w> Site<'w> {
         let below = |before: &str, after: &str, end: u32| {
             numbered(path, before, after).filter(|number| *number < end)
         };
+        if self.spec.directives
+            && let Some(rest) = path.strip_prefix("/quiet/")
+        {
+            return match rest {
+                "meta" => Some(Target::Quiet(Quiet::Meta)),
+                "header" => Some(Target::Quiet(Quiet::Header)),
+                _ => below("/quiet/page-", "", 3).map(|n| Target::Quiet(Quiet::Behind(n))),
+            };
+        }
         if self.spec.assets {
             let image = below("/static/image-", ".png", IMAGES).map(Target::Image);
             let paper = || below("/files/paper-", ".pdf", PAPERS).map(Target::Paper);
@@ -237,6 +265,11 @@ impl<'w> Site<'w> {
                 "/loop/b" => return found("/loop/a".to_owned()),
                 _ => {}
             }
+        }
+        if redirects.hostile
+            && let Some(number) = numbered(path, "/inward/", "")
+        {
+            return found((*INWARD.get(number as usize)?).to_owned());
         }
         if redirects.cross_host && path == "/out" {
             let next = (self.index + 1) % self.web.hosts().len().max(1) as u32;
@@ -327,222 +360,10 @@ impl<'w> Site<'w> {
         let to = self.canonical(number);
         (to.strip_suffix('/') == Some(path)).then_some(Target::Redirect { status: 301, to })
     }
-
-    /// Returns a link from one document to another, now and then in one of the site's habits.
-    /// `session` is passed on; `slot` tells apart several links between the same two.
-    pub(super) fn link(self, from: u32, to: u32, slot: u64, session: Option<&str>) -> String {
-        let habits = &self.spec.habits;
-        let canonical = self.canonical(to);
-        let mut draw = Draw::new(mix(self.seed, mix(u64::from(from), u64::from(to)) ^ slot));
-        let shown = draw.below(100) < u64::from(habits.share);
-        let mut href = if shown { self.varied(&canonical, &mut draw) } else { canonical };
-        if let Some(name) = habits.session {
-            let started = || {
-                let id = draw.below(u64::from(habits.sessions.max(1)));
-                (shown && draw.below(3) == 0).then(|| format!("{:016x}", mix(self.seed, id)))
-            };
-            if let Some(id) = session.map(str::to_owned).or_else(started) {
-                href = with_parameter(&href, &format!("{name}={id}"));
-            }
-        }
-        href
-    }
-
-    /// Applies one habit that fits.
-    fn varied(self, canonical: &str, draw: &mut Draw) -> String {
-        let habits = &self.spec.habits;
-        let mut forms: Vec<String> = Vec::new();
-        if habits.tracking > 0 {
-            let source = word(mix(self.seed, hash(2, "utm") ^ draw.below(habits.tracking.into())));
-            forms.push(with_parameter(canonical, &format!("utm_source={source}&utm_medium=link")));
-        }
-        if habits.index_html && canonical.ends_with('/') {
-            forms.push(format!("{canonical}index.html"));
-        }
-        if habits.slash && canonical.len() > 1 && canonical.ends_with('/') {
-            forms.push(canonical[..canonical.len() - 1].to_owned());
-        }
-        if habits.case
-            && let Some(letter) = canonical.bytes().position(|b| b.is_ascii_lowercase())
-        {
-            let query = canonical.find('?').unwrap_or(canonical.len());
-            if letter < query {
-                let mut cased = canonical.to_owned();
-                cased[letter..=letter].make_ascii_uppercase();
-                forms.push(cased);
-            }
-        }
-        if habits.order
-            && let Some((path, query)) = canonical.split_once('?')
-        {
-            let mut parameters: Vec<&str> = query.split('&').collect();
-            if parameters.len() > 1 {
-                parameters.reverse();
-                forms.push(format!("{path}?{}", parameters.join("&")));
-            }
-        }
-        if habits.print {
-            forms.push(with_parameter(canonical, "print=1"));
-        }
-        if habits.story
-            && let Some(rest) = canonical.strip_prefix("/story_")
-        {
-            forms.push(format!("/story?id={}", rest.replacen('?', "&", 1)));
-        }
-        for alias in &self.spec.aliases {
-            forms.push(format!("{}{canonical}", self.web.origin(alias)));
-        }
-        let at = draw.below(forms.len() as u64) as usize;
-        forms.get(at).cloned().unwrap_or_else(|| canonical.to_owned())
-    }
-
-    /// Returns the main text of a document, one paragraph a line.
-    pub(super) fn main_text(self, number: u32) -> String {
-        let base = self.replicated(number);
-        let mut text = self.own_text(base.unwrap_or(number));
-        if base.is_some() {
-            self.edit(&mut text, number);
-        }
-        text
-    }
-
-    /// Returns the document that a near replica repeats.
-    fn replicated(self, number: u32) -> Option<u32> {
-        let share = u64::from(self.spec.near_replicas);
-        let replica = |n: u32| mix(self.seed, hash(3, "near") ^ u64::from(n)) % 1000 < share;
-        let base = number.checked_sub(1)?;
-        // The one before must be an original itself, or replicas of replicas would drift.
-        (share > 0 && number > 1 && replica(number) && !replica(base)).then_some(base)
-    }
-
-    fn own_text(self, number: u32) -> String {
-        let mut draw = Draw::new(mix(self.seed, hash(4, "text") ^ u64::from(number)));
-        let (least, most) = self.spec.words;
-        let mut left = u64::from(least) + draw.below(u64::from(most.saturating_sub(least)) + 1);
-        let mut text = String::with_capacity(left as usize * 6 + 16);
-        while left > 0 {
-            let words = (30 + draw.below(40)).min(left);
-            left -= words;
-            push_paragraph(&mut text, &mut draw, words);
-            if left > 0 {
-                text.push('\n');
-            }
-        }
-        text
-    }
-
-    /// Replaces about one word in forty, and one for certain by a word that is nowhere else.
-    fn edit(self, text: &mut String, number: u32) {
-        let mut draw = Draw::new(mix(self.seed, hash(5, "edit") ^ u64::from(number)));
-        let certain = draw.below(text.matches(' ').count() as u64 + 1) as usize;
-        let edited: Vec<Cow<'_, str>> = text
-            .split(' ')
-            .enumerate()
-            .map(|(at, known)| match (at == certain, draw.below(40)) {
-                (true, _) => Cow::Owned(format!("{}{number}", word(draw.next()))),
-                // A word at the end of a paragraph holds the line break and stays.
-                (false, 0) if !known.contains('\n') => Cow::Owned(word(draw.next())),
-                (false, _) => Cow::Borrowed(known),
-            })
-            .collect();
-        *text = edited.join(" ");
-    }
-
-    /// Returns the title of a document.
-    pub(super) fn title(self, number: u32) -> String {
-        let mut title = self.word(number);
-        title[..1].make_ascii_uppercase();
-        for turn in 1..3 {
-            title.push(' ');
-            title.push_str(&word(mix(
-                self.seed,
-                hash(6, "title") ^ (u64::from(number) << 2) ^ turn,
-            )));
-        }
-        title
-    }
-
-    /// Returns the links of a document's page as it is asked for with a session.
-    pub(super) fn links(self, number: u32, session: Option<&str>) -> Vec<Link> {
-        let mut links = Vec::new();
-        let mut add = |to: u32, slot: u64| {
-            let (href, text) = (self.link(number, to, slot, session), self.title(to));
-            links.push(Link { href, text, nofollow: false });
-        };
-        if let Some(original) = self.original(number) {
-            add(original, 0);
-            add(0, 0);
-            return links;
-        }
-        add(0, 0);
-        if number > 0 {
-            add(self.parent(number), 1);
-        }
-        self.children(number).for_each(|child| add(child, 2));
-        if self.spec.habits.decoy && (1..self.spec.pages).contains(&number) {
-            add(self.listed() + number, 3);
-        }
-        let mut draw = Draw::new(mix(self.seed, hash(7, "links") ^ u64::from(number)));
-        let mut onward = Vec::new();
-        for slot in 0..u64::from(self.spec.links) {
-            let to = draw.below(self.spec.pages.into()) as u32;
-            if draw.below(100) < u64::from(self.spec.redirects.share) {
-                onward.push(format!("/go/{}/{to}", self.spec.redirects.chain));
-            } else {
-                add(to, 4 + slot);
-            }
-        }
-        links.extend(onward.into_iter().map(|href| Link::new(href, "onward")));
-        for _ in 0..self.spec.cross_links {
-            links.extend(self.cross_link(&mut draw));
-        }
-        if number == 0 {
-            self.home_links(&mut links);
-        }
-        links
-    }
-
-    fn cross_link(self, draw: &mut Draw) -> Option<Link> {
-        let other = self.web.site(draw.below(self.web.hosts().len() as u64) as u32)?;
-        let to = draw.below(other.spec.pages.into()) as u32;
-        let href = format!("{}{}", self.web.origin(&other.spec.name), other.canonical(to));
-        Some(Link { href, text: other.title(to), nofollow: false })
-    }
-
-    /// Adds what only home links to: the ways into everything that is not a document.
-    fn home_links(self, links: &mut Vec<Link>) {
-        let SiteSpec { traps, redirects, .. } = self.spec;
-        let ways = [
-            (traps.calendar, "/calendar/2026-11", "Calendar"),
-            (traps.growing_path, "/more/", "More"),
-            (traps.session_path, "/s/00000000/page-0", "Members"),
-            (traps.soft_404, "/lost-and-found", "Lost"),
-            (redirects.looping, "/loop/a", "Round"),
-            (redirects.cross_host, "/out", "Out"),
-            (self.spec.huge_bytes > 0, "/huge.html", "Everything"),
-            (true, "mailto:webmaster@site.invalid", "Mail"),
-            (true, "javascript:void(0)", "Script"),
-            (true, "#top", "Top"),
-        ];
-        let open = ways.into_iter().filter(|(open, ..)| *open);
-        links.extend(open.map(|(_, href, text)| Link::new(href.to_owned(), text)));
-        for number in 0..self.spec.private_pages {
-            links.push(Link::new(format!("/private/note-{number}.html"), "Note"));
-        }
-        if self.spec.assets {
-            let papers = (0..PAPERS).map(|number| format!("/files/paper-{number}.pdf"));
-            links.extend(papers.map(|href| Link::new(href, "Paper")));
-        }
-    }
 }
 
-impl Link {
-    pub(super) fn new(href: String, text: &str) -> Self {
-        Link { href, text: text.to_owned(), nofollow: false }
-    }
-}
-
-fn with_parameter(target: &str, parameter: &str) -> String {
+/// Adds a parameter to a path and query.
+pub(super) fn with_parameter(target: &str, parameter: &str) -> String {
     let mark = if target.contains('?') { '&' } else { '?' };
     format!("{target}{mark}{parameter}")
 }

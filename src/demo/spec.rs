@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use encoding_rs::{Encoding, UTF_8};
+
 /// One synthetic site.
 ///
 /// A plain value; start from [`SiteSpec::new`] and change fields.
@@ -12,6 +14,9 @@ pub struct SiteSpec {
     pub name: String,
     /// Other host names that serve the same; links use them now and then.
     pub aliases: Vec<String>,
+    /// A name that decides all content instead of its own: sites with one such name and the same
+    /// shape are mirrors.
+    pub twin: Option<String>,
     /// Documents, home included; every one reachable from home. At least 1.
     pub pages: u32,
     /// Documents that no page links to and only the sitemap names.
@@ -24,18 +29,28 @@ pub struct SiteSpec {
     pub links: u32,
     /// Links to documents of other sites, per page.
     pub cross_links: u32,
+    /// Per mille of further links that lead nowhere (404).
+    pub dead_links: u32,
     /// Form of the URLs.
     pub style: UrlStyle,
     /// Words of main text, from and to.
     pub words: (u32, u32),
     /// Words of text that every page repeats around the main text.
     pub boilerplate_words: u32,
+    /// What the text is written in.
+    pub language: Language,
+    /// How the text is coded.
+    pub charset: Charset,
     /// A line around the text that differs from URL to URL (a counter, a date).
     pub volatile_line: bool,
     /// Per mille of documents that repeat another document but for a few words.
     pub near_replicas: u32,
     /// Tells the canonical URL in the head of each page.
     pub canonical_links: bool,
+    /// Has an RSS feed of its first documents.
+    pub feed: bool,
+    /// Has links and pages that ask crawlers not to follow or to archive: under `/quiet/`.
+    pub directives: bool,
     /// Has a style sheet, images and files.
     pub assets: bool,
     /// Codes answers with gzip for those who accept it.
@@ -74,18 +89,24 @@ impl SiteSpec {
         SiteSpec {
             name: name.to_owned(),
             aliases: Vec::new(),
+            twin: None,
             pages: pages.max(1),
             orphans: 0,
             private_pages: 0,
             fanout: 12,
             links: 4,
             cross_links: 1,
+            dead_links: 0,
             style: UrlStyle::Folders,
             words: (60, 160),
             boilerplate_words: 30,
+            language: Language::Latin,
+            charset: Charset::default(),
             volatile_line: false,
             near_replicas: 0,
             canonical_links: false,
+            feed: false,
+            directives: false,
             assets: false,
             gzip: false,
             chunked: false,
@@ -127,6 +148,36 @@ pub enum UrlStyle {
     Query,
     /// `/story_17`
     Story,
+}
+
+/// What a text is written in; the words mean nothing in any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// ASCII letters.
+    Latin,
+    /// Latin letters with accents, all within windows-1252.
+    Accented,
+    /// Cyrillic letters, all within windows-1251 and KOI8-R.
+    Cyrillic,
+    /// Ideographs without spaces, all within Shift_JIS, EUC-JP and GB18030.
+    Ideographs,
+}
+
+/// How a text becomes bytes, and where the page says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Charset {
+    /// The encoding; UTF-16 is not written by the library and counts as UTF-8.
+    pub encoding: &'static Encoding,
+    /// Content-Type has it.
+    pub in_header: bool,
+    /// A meta element has it.
+    pub in_page: bool,
+}
+
+impl Default for Charset {
+    fn default() -> Self {
+        Charset { encoding: UTF_8, in_header: true, in_page: true }
+    }
 }
 
 /// Habits that give one document many URLs: what DUST rules are to find.
@@ -185,6 +236,9 @@ pub struct Faults {
     pub errors: u32,
     /// Per mille of childless documents that are gone for good (410).
     pub gone: u32,
+    /// A request sooner than this after the last one's beginning gets 429, robots.txt excepted:
+    /// a host that defends itself.
+    pub hurried: Option<Duration>,
     /// Times at which every request gets 429 (or 503) with Retry-After.
     pub busy: Option<Busy>,
 }
@@ -239,6 +293,8 @@ pub struct Redirects {
     pub looping: bool,
     /// A link from home that redirects to another host.
     pub cross_host: bool,
+    /// Links from home that redirect to private addresses, other schemes and nonsense.
+    pub hostile: bool,
 }
 
 /// What robots.txt answers.

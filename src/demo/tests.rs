@@ -312,7 +312,8 @@ async fn a_dropped_fetch_is_no_longer_under_way() {
 async fn a_trap_has_no_end_and_is_told_apart_from_documents() {
     let mut site = SiteSpec::new("trap.test", 50);
     site.traps = Traps { calendar: true, growing_path: true, session_path: true, soft_404: true };
-    site.redirects = Redirects { share: 50, chain: 3, looping: true, cross_host: true };
+    site.redirects =
+        Redirects { share: 50, chain: 3, looping: true, cross_host: true, ..Redirects::default() };
     let sim = open(vec![site, SiteSpec::new("b.test", 3)]);
     for start in ["calendar/2026-11", "more/", "s/00000000/page-0"] {
         let mut page = url(&format!("http://trap.test/{start}"));
@@ -387,4 +388,92 @@ fn a_web_of_a_hundred_thousand_hosts_costs_its_list_of_hosts() {
     assert_eq!(web.truth(&url), Some(Truth::Document { id, canonical: true }));
     assert_eq!(web.documents(5).count(), 1_000);
     assert!(!web.text(id).unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_language_survives_every_encoding_that_has_its_letters() {
+    use encoding_rs::*;
+    for (language, encodings) in [
+        (Language::Latin, &[UTF_8, WINDOWS_1252][..]),
+        (Language::Accented, &[UTF_8, WINDOWS_1252, ISO_8859_15]),
+        (Language::Cyrillic, &[UTF_8, WINDOWS_1251, KOI8_R]),
+        (Language::Ideographs, &[UTF_8, SHIFT_JIS, EUC_JP, GB18030]),
+    ] {
+        for encoding in encodings {
+            let mut site = SiteSpec::new("a.test", 30);
+            site.language = language;
+            site.charset = Charset { encoding, in_header: true, in_page: false };
+            let sim = open(vec![site]);
+            let page = answered(sim.fetch(request(&url("http://a.test/"))).await);
+            let kind = page.header_text("content-type").unwrap();
+            assert_eq!(kind, format!("text/html; charset={}", encoding.name().to_lowercase()));
+            let (text, _, wrong) = encoding.decode(&page.body);
+            let paragraph = sim.web().text(DocumentId { host: 0, number: 0 }).unwrap();
+            assert!(!wrong && text.contains(paragraph.split('\n').next().unwrap()), "{text}");
+            assert!(!text.contains("<meta charset"));
+        }
+    }
+}
+
+#[test]
+fn mirrors_say_the_same_and_others_do_not() {
+    let mut twin = SiteSpec::new("mirror.test", 40);
+    twin.twin = Some("a.test".to_owned());
+    let web = WebSpec::new(7, vec![SiteSpec::new("a.test", 40), twin, SiteSpec::new("b.test", 40)]);
+    for number in 0..40 {
+        let id = |host| DocumentId { host, number };
+        let path = |host| web.url(id(host)).unwrap().path_and_query().to_owned();
+        assert_eq!((web.text(id(0)), path(0)), (web.text(id(1)), path(1)));
+        assert_ne!(web.text(id(0)), web.text(id(2)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hurried_host_defends_itself() {
+    let mut site = SiteSpec::new("a.test", 40);
+    site.faults.hurried = Some(Duration::from_millis(1_500));
+    let sim = open(vec![site]);
+    let get = async |text: &str| answered(sim.fetch(request(&url(text))).await);
+    assert_eq!(get("http://a.test/").await.status, 200);
+    let early = get("http://a.test/").await;
+    assert_eq!((early.status, early.header_text("retry-after").as_deref()), (429, Some("2")));
+    assert_eq!(get("http://a.test/robots.txt").await.status, 404);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(get("http://a.test/").await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_asks_for_restraint_can_be_told_from_what_does_not() {
+    let mut site = SiteSpec::new("a.test", 40);
+    (site.directives, site.feed) = (true, true);
+    (site.links, site.dead_links, site.redirects.hostile) = (10, 300, true);
+    let sim = open(vec![site]);
+    let home = url("http://a.test/");
+    let page = answered(sim.fetch(request(&home)).await);
+    let text = std::str::from_utf8(&page.body).unwrap();
+    assert!(text.contains("<a href=\"/quiet/page-0\" rel=\"nofollow\">"));
+    let links = hrefs(&page.body, &home);
+    let count = |want: Truth| {
+        links.iter().filter(|link| sim.web().truth(link).as_ref() == Some(&want)).count()
+    };
+    let unwanted = count(Truth::Unwanted);
+    assert_eq!((count(Truth::Quiet), unwanted, count(Truth::Redirect)), (2, 1, 9));
+    assert!(count(Truth::Feed) >= 1 && count(Truth::Error { soft: false }) >= 1);
+    let meta = answered(sim.fetch(request(&url("http://a.test/quiet/meta"))).await);
+    let text = std::str::from_utf8(&meta.body).unwrap();
+    assert!(text.contains("<meta name=\"robots\" content=\"nofollow, noarchive\">"));
+    let header = answered(sim.fetch(request(&url("http://a.test/quiet/header"))).await);
+    assert_eq!(header.header_text("x-robots-tag").as_deref(), Some("nofollow"));
+    for (page, behind) in [(meta, "/quiet/page-1"), (header, "/quiet/page-2")] {
+        let link = home.join(behind).unwrap();
+        assert!(hrefs(&page.body, &home).contains(&link));
+        assert_eq!(sim.web().truth(&link), Some(Truth::Unwanted));
+    }
+    let inward = answered(sim.fetch(request(&url("http://a.test/inward/2"))).await);
+    assert_eq!(
+        inward.header_text("location").as_deref(),
+        Some("http://169.254.169.254/latest/meta-data/")
+    );
+    let feed = answered(sim.fetch(request(&url("http://a.test/feed.xml"))).await);
+    assert_eq!(std::str::from_utf8(&feed.body).unwrap().matches("<item>").count(), 20);
 }

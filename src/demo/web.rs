@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::url::CrawlUrl;
 
 use super::draw::{hash, mix};
-use super::site::{Site, Target};
+use super::site::{Quiet, Site, Target};
 use super::spec::{DnsAnswer, SiteSpec};
 
 /// First address that is given out where a site names none: 198.18.0.0/15 belongs to nobody, being
@@ -52,6 +52,12 @@ pub enum Truth {
     Gone,
     /// A page under `/private/`.
     Private,
+    /// A page that asks crawlers not to follow its links, or not to archive it.
+    Quiet,
+    /// A page to which only links lead that are not to be followed.
+    Unwanted,
+    /// A feed.
+    Feed,
     /// robots.txt.
     Robots,
     /// A sitemap, or a part of one.
@@ -130,6 +136,9 @@ impl WebSpec {
                 Truth::Document { id, canonical }
             }
             Target::Private(_) => Truth::Private,
+            Target::Quiet(Quiet::Behind(_)) => Truth::Unwanted,
+            Target::Quiet(Quiet::Meta | Quiet::Header) => Truth::Quiet,
+            Target::Feed => Truth::Feed,
             Target::Robots => Truth::Robots,
             Target::Sitemap(_) => Truth::Sitemap,
             Target::Style | Target::Image(_) | Target::Paper(_) => Truth::Asset,
@@ -215,7 +224,8 @@ impl WebSpec {
 
     pub(super) fn site(&self, index: u32) -> Option<Site<'_>> {
         let spec = self.hosts.get(index as usize)?;
-        Some(Site { web: self, index, spec, seed: mix(self.seed, hash(self.seed, &spec.name)) })
+        let name = spec.twin.as_ref().unwrap_or(&spec.name);
+        Some(Site { web: self, index, spec, seed: mix(self.seed, hash(self.seed, name)) })
     }
 
     pub(super) fn site_of(&self, name: &str) -> Option<Site<'_>> {

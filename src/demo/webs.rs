@@ -81,7 +81,8 @@ fn shop() -> SiteSpec {
 fn wiki() -> SiteSpec {
     let mut site = demo_site("wiki.test", 90, UrlStyle::Folders);
     site.habits = Habits { share: 40, case: true, ..Habits::default() };
-    site.redirects = Redirects { share: 20, chain: 2, looping: true, cross_host: true };
+    site.redirects =
+        Redirects { share: 20, chain: 2, looping: true, cross_host: true, ..Redirects::default() };
     (site.private_pages, site.broken_markup) = (3, 100);
     site.robots = vec![(Duration::ZERO, RobotsAnswer::rules(&["/private/"], None))];
     site
