@@ -2,4 +2,5 @@
 
 mod extract;
 mod loopback;
+mod sim;
 mod tidy;

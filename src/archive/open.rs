@@ -88,7 +88,18 @@ pub(super) fn open(
     let encoder = Encoder::new(&settings);
     let info = CurrentInfo::new(info);
     let stopped = None;
-    let writer = Writer { dir, settings, about, encoder, medium, open, next_serial, info, stopped, sequence: 0 };
+    let writer = Writer {
+        dir,
+        settings,
+        about,
+        encoder,
+        medium,
+        open,
+        next_serial,
+        info,
+        stopped,
+        sequence: 0,
+    };
     Ok((writer, opened))
 }
 

@@ -20,4 +20,4 @@ mod store;
 pub use error::DbError;
 pub use families::Family;
 pub use options::Settings;
-pub use store::{Batch, Db, FORMAT_VERSION, Totals};
+pub use store::{Batch, Db, FORMAT_VERSION, MemoryEnv, Totals};

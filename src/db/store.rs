@@ -29,6 +29,25 @@ impl std::fmt::Debug for Db {
     }
 }
 
+/// A file system in memory.
+pub struct MemoryEnv(Env);
+
+impl std::fmt::Debug for MemoryEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemoryEnv")
+    }
+}
+
+impl MemoryEnv {
+    /// Returns an empty file system.
+    ///
+    /// # Errors
+    /// Returns what RocksDB says.
+    pub fn new() -> Result<MemoryEnv, DbError> {
+        Ok(MemoryEnv(Env::mem_env()?))
+    }
+}
+
 /// What the state occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
@@ -48,11 +67,19 @@ impl Db {
         Self::open_with(dir, settings, None)
     }
 
-    /// Opens the state in `dir` of an environment of RocksDB's, such as one in memory.
+    /// Opens a state that lives in memory and outlasts the handles to it: for simulations.
     ///
     /// # Errors
     /// As [`Db::open`].
-    pub fn open_with(dir: &Path, settings: &Settings, env: Option<Env>) -> Result<Db, DbError> {
+    pub fn open_in_memory(
+        dir: &Path,
+        settings: &Settings,
+        memory: &MemoryEnv,
+    ) -> Result<Db, DbError> {
+        Self::open_with(dir, settings, Some(memory.0.clone()))
+    }
+
+    fn open_with(dir: &Path, settings: &Settings, env: Option<Env>) -> Result<Db, DbError> {
         let in_memory = env.is_some();
         let shared = Shared::new(settings, env);
         let options = shared.database();
