@@ -1,3 +1,6 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+mod extract;
+mod loopback;
+mod sim;
 mod tidy;

@@ -420,7 +420,7 @@ mod tests {
         for n in 0..100 {
             assert_eq!(found(index.find(&text(n, 7, 5))), [n]);
         }
-        assert_eq!(found(index.find(&text(5000, 0, 0))), []);
+        assert!(found(index.find(&text(5000, 0, 0))).is_empty());
         let Ok(pairs) = index.insert(1000, &text(3, 9, 4));
         assert_eq!((pairs[0].a, pairs[0].b, pairs.len()), (3, 1000, 1));
         assert!(pairs[0].resemblance > 0.8);
@@ -434,7 +434,7 @@ mod tests {
         }
         assert_eq!(index.store().len(), 500);
         assert!(index.store().memory() < 500 * 330, "{}", index.store().memory());
-        assert_eq!(found(index.find(&text(4, 0, 0))), []);
+        assert!(found(index.find(&text(4, 0, 0))).is_empty());
         assert_eq!(found(index.find(&text(4990, 0, 0))), [4990]);
         let recent = (4500..5000).filter(|n| found(index.find(&text(*n, 0, 0))) == [*n]).count();
         assert_eq!(recent, 500);

@@ -2,6 +2,22 @@
 //!
 //! A name is resolved once per fetch, every address is checked, and the fetch connects to exactly
 //! the addresses that passed: a name that is bound anew between check and connect changes nothing.
+//!
+//! [`HickoryResolver`] asks the name servers and keeps the answers; [`AddressPolicy`] decides what
+//! may be connected to; [`History`] remembers what a name has meant. The module connects to nobody
+//! but name servers, fetches nothing ahead by itself (prefetching is the crawl loop's decision) and
+//! stores nothing: a history is handed out as bytes.
+
+mod cache;
+mod history;
+mod policy;
+mod resolver;
+mod settings;
+
+pub use history::{History, HistoryError, Interval};
+pub use policy::AddressPolicy;
+pub use resolver::{DnsError, HickoryResolver};
+pub use settings::{Family, Settings};
 
 use std::future::Future;
 use std::net::IpAddr;

@@ -3,6 +3,32 @@
 //! What the web does wrong is a value here ([`Failure`]), never an error. A fetch follows no
 //! redirect, consults no robots.txt and waits for nobody: those are decisions, and decisions are
 //! made in the core. Every fetch ends within its wall-clock limit (I8).
+//!
+//! [`HyperFetch`] is the real one. Its ways: `connect` makes a stream to exactly the addresses of
+//! the request, `http1` and `http2` speak on it, `recorder` keeps the bytes for the archive, `body`
+//! reads within the limits, `coding` undoes compression within its own, `pool` keeps connections
+//! for the next request to the same origin. [`Failure::retry`] says what a failure means.
+
+mod body;
+mod chunked;
+mod client;
+mod coding;
+mod connect;
+mod failure;
+mod http1;
+mod http2;
+mod pool;
+mod proxy;
+mod recorder;
+mod request;
+mod roots;
+mod settings;
+
+pub use client::{FetchError, HyperFetch};
+pub use failure::RetryPolicy;
+pub use proxy::Proxy;
+pub use request::{mail_of, user_agent};
+pub use settings::Settings;
 
 use std::future::Future;
 use std::net::IpAddr;

@@ -1,0 +1,680 @@
+//! The life of all rules: what is found is tried, what is proved is enforced, what breaks is taken
+//! back. The crawl loop feeds it pages and probe results, and asks it for probes, events and the
+//! next rule set.
+//!
+//! Everything is a value: the same calls give the same rules. It does not fetch; a probe is an
+//! ordinary URL for which the caller takes an ordinary lease.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::apply::SiteRules;
+use super::evidence::{Doc, Observation, Page, Text};
+use super::live::{RuleSet, rewrite};
+use super::miner::{self, Miner};
+use super::prior;
+use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
+use super::sketch::Likeness;
+use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
+use crate::clock::Timestamp;
+use crate::url::{CrawlUrl, Site};
+
+/// Probes of one rule that may be under way at once: later ones depend on earlier ones.
+const PENDING_MAX: u32 = 4;
+
+/// Draws of one document in one trial: more would let one page speak for a whole site.
+const DRAWS_PER_DOC: usize = 2;
+
+/// Texts of probes kept for further rules.
+const PROBED_MAX: usize = 50_000;
+
+/// Tries of a probe whose host did not answer.
+const TRIES_MAX: u8 = 3;
+
+/// A shorter main text than this may be missing from a page by chance.
+const SUBSTANTIAL_SHINGLES: u32 = 24;
+
+/// Everything that can be set about learning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// The sample and the search.
+    pub miner: miner::Settings,
+    /// Proof and audit.
+    pub validate: validate::Settings,
+}
+
+/// One URL to fetch for the sake of a rule: within its host's politeness and robots, at low
+/// priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Name of the probe, to be given back with its result.
+    pub id: u64,
+    /// The rule on trial.
+    pub rule: RuleId,
+    /// The part of the site that it stands for.
+    pub stratum: String,
+    /// What to fetch: the outcome of the rule.
+    pub url: CrawlUrl,
+    /// What to fetch as well: the URL as found, where its main text is not known.
+    pub reference: Option<CrawlUrl>,
+}
+
+/// What a fetch for a rule showed, redirects followed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Fetched {
+    /// A page.
+    Page {
+        /// Its main text.
+        text: Text,
+        /// A hash of its payload.
+        digest: Option<u64>,
+        /// A hash of the multiset of its words.
+        bag: Option<u64>,
+        /// A soft error, a login or consent page.
+        junk: bool,
+    },
+    /// 4xx other than 429: no such page.
+    Gone,
+    /// Forbidden by robots.txt.
+    Forbidden,
+    /// 429, 5xx, or no answer: says nothing about the rule.
+    Unavailable,
+}
+
+/// One step in the life of a rule: a line of `rules.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleEvent {
+    /// When.
+    pub at: Timestamp,
+    /// Which rule.
+    pub rule: RuleId,
+    /// Its site.
+    pub site: Site,
+    /// The rule in words.
+    pub text: String,
+    /// Its state until now; none for a new rule.
+    pub from: Option<RuleState>,
+    /// Its state from now on.
+    pub to: RuleState,
+    /// Why.
+    pub reason: String,
+    /// What spoke for and against it.
+    pub evidence: Evidence,
+}
+
+impl RuleEvent {
+    /// Returns true where the URLs that the rule suppressed must go back into the frontier.
+    pub fn readmits(&self) -> bool {
+        self.from == Some(RuleState::Enforced) && self.to != RuleState::Enforced
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) rule: Rule,
+    pub(crate) audit: Audit,
+    pub(crate) retry_at: Timestamp,
+    pub(crate) retired: u32,
+    #[serde(skip)]
+    pub(crate) trial: Option<Trial>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spending {
+    pub(crate) pages: u64,
+    pub(crate) probes: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    rule: RuleId,
+    draw: Draw,
+    tries: u8,
+}
+
+/// All rules of a crawl and what they rest on.
+#[derive(Debug, Default)]
+pub struct RuleBook {
+    pub(crate) settings: Settings,
+    pub(crate) miner: Miner,
+    pub(crate) entries: BTreeMap<RuleId, Entry>,
+    pub(crate) spending: BTreeMap<Site, Spending>,
+    pub(crate) version: u64,
+    pending: BTreeMap<u64, Pending>,
+    again: Vec<Pending>,
+    probed: BTreeMap<Box<str>, Fetched>,
+    probes: u64,
+    events: Vec<RuleEvent>,
+    changed: bool,
+}
+
+impl RuleBook {
+    /// Starts without rules.
+    pub fn new(settings: Settings) -> Self {
+        let miner = Miner::new(settings.miner.clone());
+        RuleBook { settings, miner, ..RuleBook::default() }
+    }
+
+    /// Takes in one fetched page.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.spending.entry(observation.url.site()).or_default().pages += 1;
+        self.miner.observe(observation);
+    }
+
+    /// Returns the sites whose sample has changed enough to be mined.
+    pub fn due_sites(&self) -> Vec<Site> {
+        self.miner.due_sites()
+    }
+
+    /// Searches one site and puts what it finds on trial. Takes seconds on a full sample; call it
+    /// on a thread that nobody waits for.
+    ///
+    /// # Errors
+    /// Returns a rule in force that cannot be used.
+    pub fn mine(&mut self, site: &Site, now: Timestamp) -> Result<usize, RuleError> {
+        let mut base = Vec::new();
+        let mut refuted = BTreeSet::new();
+        for (id, entry) in self.entries.iter().filter(|(_, entry)| entry.rule.site == *site) {
+            match entry.rule.state {
+                RuleState::Enforced | RuleState::Shadow => base.push(entry.rule.clone()),
+                // Candidates are judged again on the larger sample.
+                RuleState::Candidate => {}
+                RuleState::Retired if entry.retry_at <= now => {}
+                RuleState::Retired | RuleState::Suspended => {
+                    refuted.insert(*id);
+                }
+            }
+        }
+        let priors = self.priors(site);
+        let found = self.miner.mine(site, base, &refuted, &priors, now)?;
+        let count = found.len();
+        for rule in found {
+            self.admit(rule);
+        }
+        self.start_trials(site, now)?;
+        Ok(count)
+    }
+
+    /// Returns up to `max` probes for a site; `allows` is its robots.txt. Probes stay within the
+    /// set share of the site's fetches.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn next_probes(
+        &mut self,
+        now: Timestamp,
+        site: &Site,
+        max: usize,
+        allows: &dyn Fn(&CrawlUrl) -> bool,
+    ) -> Result<Vec<Probe>, RuleError> {
+        let mut probes = Vec::new();
+        while probes.len() < max && self.affords_probe(site) {
+            let Some(at) = self.again.iter().position(|pending| {
+                self.entries.get(&pending.rule).is_some_and(|entry| entry.rule.site == *site)
+            }) else {
+                break;
+            };
+            let pending = self.again.swap_remove(at);
+            probes.push(self.issue(site, pending));
+        }
+        for id in self.on_trial(site) {
+            while probes.len() < max && self.affords_probe(site) {
+                match self.draw(id, now, allows)? {
+                    Some(draw) => {
+                        probes.push(self.issue(site, Pending { rule: id, draw, tries: 0 }));
+                    }
+                    None => break,
+                }
+            }
+        }
+        Ok(probes)
+    }
+
+    /// Takes in what a probe showed; `reference` is the second fetch, where one was asked for.
+    pub fn probe_result(
+        &mut self,
+        id: u64,
+        outcome: Fetched,
+        reference: Option<Fetched>,
+        now: Timestamp,
+    ) {
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        self.remember(&pending.draw.outcome, outcome);
+        if let Some(reference) = reference {
+            self.remember(&pending.draw.url, reference);
+        }
+        let away = |fetched| matches!(fetched, Fetched::Unavailable);
+        if away(outcome) || reference.is_some_and(away) {
+            pending.tries += 1;
+            if pending.tries < TRIES_MAX {
+                self.again.push(pending);
+            } else {
+                self.record(pending.rule, &pending.draw, Finding::Unclear, now);
+            }
+            return;
+        }
+        let finding = self.compare(&pending.draw, outcome);
+        self.record(pending.rule, &pending.draw, finding, now);
+    }
+
+    /// Counts a URL that rules of this set suppressed, and returns true where it is fetched all the
+    /// same.
+    pub fn on_suppressed(&mut self, set: &RuleSet, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        for id in rules {
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.rule.evidence.suppressed += 1;
+            }
+        }
+        set.audits(url)
+    }
+
+    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
+    pub fn audit_result(
+        &mut self,
+        rules: &[RuleId],
+        audited: Fetched,
+        known: Fetched,
+        now: Timestamp,
+    ) {
+        let finding = agreement(known, audited);
+        for id in rules {
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            if entry.rule.state != RuleState::Enforced {
+                continue;
+            }
+            match finding {
+                Finding::Same => entry.rule.evidence.audits_same += 1,
+                Finding::Failed => entry.rule.evidence.audits_failed += 1,
+                Finding::Unclear => {}
+            }
+            if entry.audit.record(finding, &self.settings.validate) {
+                self.retire(*id, "audits no longer agree", now);
+            }
+        }
+    }
+
+    /// Takes an enforced rule out of force until the operator resumes it.
+    pub fn suspend(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.become_state(id, RuleState::Suspended, reason, now);
+            true
+        }
+    }
+
+    /// Puts a rule in force whatever its trial says: the operator knows.
+    pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.become_state(id, RuleState::Enforced, reason, now);
+            true
+        }
+    }
+
+    /// Loads rules of another crawl: what was enforced there is tried here first.
+    pub fn import(&mut self, rules: Vec<Rule>) {
+        for mut rule in rules {
+            rule.source = Source::Imported;
+            rule.state = RuleState::Candidate;
+            rule.evidence = Evidence::default();
+            self.admit(rule);
+        }
+    }
+
+    /// Returns what happened since the last call.
+    pub fn take_events(&mut self) -> Vec<RuleEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Returns the next rule set, if anything about the rules in force has changed.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn take_rule_set(&mut self) -> Result<Option<RuleSet>, RuleError> {
+        if !std::mem::take(&mut self.changed) {
+            return Ok(None);
+        }
+        self.version += 1;
+        self.rule_set().map(Some)
+    }
+
+    /// Compiles the rules in force under the present version.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
+        let enforced = self.entries.values().filter(|e| e.rule.state == RuleState::Enforced);
+        let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
+        RuleSet::compile(self.version, rules, self.settings.validate.audit_share)
+    }
+
+    /// Returns all rules in the order of their ids.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.entries.values().map(|entry| &entry.rule)
+    }
+
+    /// Returns the number of probe fetches so far, references included.
+    pub fn probes_spent(&self) -> u64 {
+        self.spending.values().map(|spending| spending.probes).sum()
+    }
+
+    fn admit(&mut self, rule: Rule) {
+        match self.entries.get_mut(&rule.id) {
+            Some(entry) => {
+                let evidence = rule.evidence;
+                entry.rule.evidence.documents_same = evidence.documents_same;
+                entry.rule.evidence.documents_different = evidence.documents_different;
+                entry.rule.evidence.applicable = evidence.applicable;
+                if rule.source == Source::Elsewhere {
+                    entry.rule.source = rule.source;
+                }
+                if entry.rule.state == RuleState::Retired {
+                    entry.rule.state = RuleState::Candidate;
+                }
+            }
+            None => {
+                self.event(&rule, None, "found");
+                let entry = Entry {
+                    rule,
+                    audit: Audit::default(),
+                    retry_at: Timestamp::ZERO,
+                    retired: 0,
+                    trial: None,
+                };
+                self.entries.insert(entry.rule.id, entry);
+            }
+        }
+    }
+
+    fn priors(&self, site: &Site) -> Vec<(RuleKind, Scope, Source)> {
+        let elsewhere = self
+            .entries
+            .values()
+            .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
+        prior::all(elsewhere.map(|entry| &entry.rule))
+    }
+
+    fn on_trial(&self, site: &Site) -> Vec<RuleId> {
+        let shadows = self
+            .entries
+            .values()
+            .filter(|entry| entry.rule.state == RuleState::Shadow && entry.rule.site == *site);
+        let mut ids: Vec<(u32, RuleId)> =
+            shadows.map(|e| (e.rule.evidence.documents_same, e.rule.id)).collect();
+        ids.sort_by_key(|(support, id)| (std::cmp::Reverse(*support), *id));
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn affords_probe(&self, site: &Site) -> bool {
+        let spending = self.spending.get(site).copied().unwrap_or_default();
+        spending.probes as f64 <= spending.pages as f64 * self.settings.validate.probe_share_max
+    }
+
+    fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
+        self.probes += 1;
+        let reference = self.needs_reference(&pending.draw.url);
+        let spending = self.spending.entry(site.clone()).or_default();
+        spending.probes += 1 + u64::from(reference);
+        let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
+            entry.rule.evidence.probes += 1 + u32::from(reference);
+            entry.trial.as_ref()
+        });
+        let probe = Probe {
+            id: self.probes,
+            rule: pending.rule,
+            stratum: trial.map_or(String::new(), |t| t.stratum(pending.draw.stratum).to_owned()),
+            url: pending.draw.outcome.clone(),
+            reference: reference.then(|| pending.draw.url.clone()),
+        };
+        self.pending.insert(probe.id, pending);
+        probe
+    }
+
+    /// Draws until a probe is needed or the trial is over.
+    fn draw(
+        &mut self,
+        id: RuleId,
+        now: Timestamp,
+        allows: &dyn Fn(&CrawlUrl) -> bool,
+    ) -> Result<Option<Draw>, RuleError> {
+        self.ensure_trial(id)?;
+        loop {
+            let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
+            let Some(trial) = &mut entry.trial else { return Ok(None) };
+            if entry.rule.state != RuleState::Shadow || trial.pending >= PENDING_MAX {
+                return Ok(None);
+            }
+            let open = trial.standing(&self.settings.validate) == Standing::Open;
+            let Some(draw) = open.then(|| trial.draw()).flatten() else {
+                self.settle(id, None, now);
+                return Ok(None);
+            };
+            if !allows(&draw.outcome) {
+                self.record(id, &draw, Finding::Failed, now);
+                continue;
+            }
+            match self.known(&draw.outcome) {
+                Some(known) if !self.needs_reference(&draw.url) => {
+                    let finding = self.compare(&draw, known);
+                    self.record(id, &draw, finding, now);
+                }
+                _ => return Ok(Some(draw)),
+            }
+        }
+    }
+
+    /// Returns what is known of a URL without fetching it.
+    fn known(&self, url: &CrawlUrl) -> Option<Fetched> {
+        if let Some(fetched) = self.probed.get(url.as_str()) {
+            return Some(*fetched);
+        }
+        let window = self.miner.window(&url.site())?;
+        if window.is_dead(url.as_str()) {
+            return Some(Fetched::Gone);
+        }
+        window.find(url.as_str()).and_then(of_page)
+    }
+
+    fn needs_reference(&self, url: &CrawlUrl) -> bool {
+        self.known(url).is_none()
+    }
+
+    fn compare(&self, draw: &Draw, outcome: Fetched) -> Finding {
+        self.known(&draw.url).map_or(Finding::Unclear, |known| agreement(known, outcome))
+    }
+
+    fn remember(&mut self, url: &CrawlUrl, fetched: Fetched) {
+        match fetched {
+            Fetched::Unavailable => return,
+            Fetched::Gone => self.miner.note_dead(url),
+            Fetched::Page { .. } | Fetched::Forbidden => {}
+        }
+        if self.probed.len() >= PROBED_MAX {
+            self.probed.pop_first();
+        }
+        self.probed.insert(url.as_str().into(), fetched);
+    }
+
+    fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(trial) = &mut entry.trial else { return };
+        trial.record(draw.stratum, finding, &self.settings.validate);
+        entry.rule.evidence.draws_same = trial.same;
+        entry.rule.evidence.draws_failed = trial.failed;
+        self.settle(id, Some(draw), now);
+    }
+
+    /// Ends a trial that is decided.
+    fn settle(&mut self, id: RuleId, last: Option<&Draw>, now: Timestamp) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let Some(trial) = &entry.trial else { return };
+        if entry.rule.state != RuleState::Shadow {
+            return;
+        }
+        match trial.standing(&self.settings.validate) {
+            Standing::Open => {}
+            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Refuted => {
+                let reason = last.map_or_else(
+                    || "refuted".to_owned(),
+                    |draw| format!("refuted: {} is not {}", draw.outcome, draw.url),
+                );
+                self.retire(id, &reason, now);
+            }
+            Standing::Exhausted => self.retire(id, "not provable", now),
+        }
+    }
+
+    fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            let wait = self.settings.validate.retry_after.get();
+            entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));
+            entry.retired += 1;
+            entry.audit = Audit::default();
+            entry.trial = None;
+        }
+        self.become_state(id, RuleState::Retired, reason, now);
+    }
+
+    fn become_state(&mut self, id: RuleId, to: RuleState, reason: &str, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let from = entry.rule.state;
+        if from == to {
+            return;
+        }
+        entry.rule.state = to;
+        entry.rule.changed = now;
+        if to != RuleState::Shadow {
+            entry.trial = None;
+        }
+        self.changed |= from == RuleState::Enforced || to == RuleState::Enforced;
+        let rule = entry.rule.clone();
+        self.event(&rule, Some(from), reason);
+    }
+
+    fn event(&mut self, rule: &Rule, from: Option<RuleState>, reason: &str) {
+        self.events.push(RuleEvent {
+            at: rule.changed,
+            rule: rule.id,
+            site: rule.site.clone(),
+            text: rule.to_string(),
+            from,
+            to: rule.state,
+            reason: reason.to_owned(),
+            evidence: rule.evidence,
+        });
+    }
+
+    /// Puts candidates on trial where what they save is worth their probes.
+    fn start_trials(&mut self, site: &Site, now: Timestamp) -> Result<(), RuleError> {
+        let candidates: Vec<RuleId> = self
+            .entries
+            .values()
+            .filter(|e| e.rule.site == *site && e.rule.state == RuleState::Candidate)
+            .map(|entry| entry.rule.id)
+            .collect();
+        for id in candidates {
+            self.ensure_trial(id)?;
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let settings = &self.settings.validate;
+            let credit = settings.credit(&entry.rule.evidence, entry.rule.source);
+            let needed = settings.draws_expected(credit) * settings.saving_factor;
+            if f64::from(entry.rule.evidence.applicable) >= needed {
+                self.become_state(id, RuleState::Shadow, "on trial", now);
+            } else {
+                entry.trial = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays out the trial of a rule over the pages of the window, if it has none yet.
+    fn ensure_trial(&mut self, id: RuleId) -> Result<(), RuleError> {
+        let Some(entry) = self.entries.get(&id) else { return Ok(()) };
+        if entry.trial.is_some() {
+            return Ok(());
+        }
+        let site = &entry.rule.site;
+        let alone = SiteRules::compile([&entry.rule])?;
+        let others = self.entries.values().filter(|other| {
+            let state = other.rule.state;
+            other.rule.site == *site
+                && other.rule.id != id
+                && matches!(state, RuleState::Enforced | RuleState::Shadow | RuleState::Candidate)
+        });
+        let others = SiteRules::compile(others.map(|entry| &entry.rule))?;
+        let mut draws = Vec::new();
+        let mut per_doc: BTreeMap<Doc, usize> = BTreeMap::new();
+        let window = self.miner.window(site);
+        for page in window.into_iter().flat_map(|window| &window.pages) {
+            if !speaks(page) {
+                continue;
+            }
+            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
+            let Some(outcome) = outcome_of(&alone, &others, &url) else { continue };
+            if let Some(doc) = page.doc {
+                let taken = per_doc.entry(doc).or_default();
+                *taken += 1;
+                if *taken > DRAWS_PER_DOC {
+                    continue;
+                }
+            }
+            draws.push((url, outcome));
+        }
+        let credit = self.settings.validate.credit(&entry.rule.evidence, entry.rule.source);
+        let draws_min = self.settings.validate.draws_min(entry.rule.source);
+        let trial = Trial::new(id, draws, credit, draws_min);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.trial = Some(trial);
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a rule makes of a URL: alone, or where it only meets what others leave, after them.
+fn outcome_of(alone: &SiteRules, others: &SiteRules, url: &CrawlUrl) -> Option<CrawlUrl> {
+    if let Some((outcome, _)) = rewrite(alone, url) {
+        return Some(outcome);
+    }
+    let (form, _) = rewrite(others, url)?;
+    rewrite(alone, &form).map(|(outcome, _)| outcome)
+}
+
+/// Returns true where a page can bear witness.
+fn speaks(page: &Page) -> bool {
+    let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
+    !page.junk && !redirects && page.text != Text::Unknown
+}
+
+fn of_page(page: &Page) -> Option<Fetched> {
+    let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
+    let Text::Main(_) = page.text else { return None };
+    let [digest, bag] = page.digests;
+    (!redirects).then_some(Fetched::Page { text: page.text, digest, bag, junk: page.junk })
+}
+
+/// Compares a page with what should be the same page.
+pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
+    let Fetched::Page { text, digest, bag, junk } = known else { return Finding::Unclear };
+    let (other, other_digest, other_bag, other_junk) = match outcome {
+        Fetched::Page { text, digest, bag, junk } => (text, digest, bag, junk),
+        Fetched::Gone | Fetched::Forbidden => return Finding::Failed,
+        Fetched::Unavailable => return Finding::Unclear,
+    };
+    let equal = |a: Option<u64>, b: Option<u64>| a.is_some() && a == b;
+    match (text, other) {
+        _ if junk => Finding::Unclear,
+        _ if other_junk => Finding::Failed,
+        (Text::Main(_), Text::Main(_)) if equal(digest, other_digest) || equal(bag, other_bag) => {
+            Finding::Same
+        }
+        (Text::Main(a), Text::Main(b)) => match a.compare(&b) {
+            Likeness::Same => Finding::Same,
+            Likeness::Different => Finding::Failed,
+            Likeness::Unsure => Finding::Unclear,
+        },
+        (Text::Main(a), Text::Unknown) if a.shingles >= SUBSTANTIAL_SHINGLES => Finding::Failed,
+        _ => Finding::Unclear,
+    }
+}
