@@ -577,10 +577,9 @@ impl RuleBook {
         for id in candidates {
             self.ensure_trial(id)?;
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let settings = &self.settings.validate;
-            let credit = settings.credit(&entry.rule.evidence, entry.rule.source);
-            let needed = settings.draws_expected(credit) * settings.saving_factor;
-            if f64::from(entry.rule.evidence.applicable) >= needed {
+            let (evidence, source) = (&entry.rule.evidence, entry.rule.source);
+            let needed = self.settings.validate.applicable_min(evidence, source);
+            if f64::from(evidence.applicable) >= needed {
                 self.become_state(id, RuleState::Shadow, "on trial", now);
             } else {
                 entry.trial = None;
