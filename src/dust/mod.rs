@@ -11,6 +11,7 @@
 mod apply;
 pub mod book;
 mod corpus;
+pub mod durable;
 pub mod evidence;
 pub mod learn;
 pub mod live;
