@@ -139,7 +139,9 @@ impl FromStr for Span {
             (Ok(value), Some(factor)) if value >= 0.0 && value * factor as f64 <= 1e14 => {
                 Ok(Span(Duration::from_millis((value * factor as f64).round() as u64)))
             }
-            _ => Err(format!("`{text}` is not a duration: write `250ms`, `10s`, `5m`, `24h` or `30d`")),
+            _ => Err(format!(
+                "`{text}` is not a duration: write `250ms`, `10s`, `5m`, `24h` or `30d`"
+            )),
         }
     }
 }

@@ -1,1 +1,3 @@
 //! dust
+pub mod input;
+pub mod paper;
