@@ -57,7 +57,7 @@ pub(super) fn likely_pairs(
     settings: &Settings,
 ) -> Vec<Pair> {
     let capacity = settings.table_bytes_max.as_len() / size_of::<Instance>();
-    let capacity = capacity.max(1024);
+    let capacity = capacity.max(1);
     let mut gather = Gather::new(table, likeness, settings, capacity);
     let mut pairs = Vec::new();
     gather.pass(0..CLASSES as u64);
