@@ -266,7 +266,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_read(content in "\\PC{0,30}", header in "([a-z*]{0,5}[:, ]|none|mybot|unavailable_after){0,9}") {
+        fn any_text_can_be_read(
+            content in "\\PC{0,30}",
+            header in "([a-z*]{0,5}[:, ]|none|mybot|unavailable_after){0,9}",
+        ) {
             let metas = [("robots", content.as_str())];
             let read = Directives::read(metas, [header.as_str()], "mybot");
             prop_assert_eq!(read.and(read), read);
