@@ -478,7 +478,7 @@ mod tests {
             lines in prop::collection::vec(
                 prop_oneof![
                     prop::collection::vec(any::<u8>(), 0..20),
-                    "(?i)(user-agent|(dis)?allow|crawl-delay|sitemap|content-usage): [/*$%a-f0.]{0,9}"
+                    "(?i)(user-agent|(dis)?allow|crawl-delay|content-usage)[: ]{1,2}[/*$%a-f.]{0,9}"
                         .prop_map(String::into_bytes),
                 ],
                 0..12,
