@@ -56,6 +56,16 @@ impl Entry {
         })
     }
 
+    /// Returns the media type, if there is one.
+    pub(super) fn mime(&self) -> Option<&str> {
+        self.mime.as_deref()
+    }
+
+    /// Returns the status of the HTTP message, if there is one.
+    pub(super) fn status(&self) -> Option<&str> {
+        self.status.as_deref()
+    }
+
     /// Returns the line, line end included.
     pub(super) fn line(&self, length: u64, offset: u64, filename: &str) -> String {
         let mut line = format!("{} {} {{\"url\": ", self.key, self.timestamp);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::capture::{Capture, DnsCapture, Profile, RevisitOf};
 use super::cdxj::{Entry, Source};
 use super::digest::payload_digest;
+use super::http::{Dechunker, is_chunked};
 use super::record::{Form, Kind, Record, WarcFields, urn};
 use super::{About, RevisitPolicy, Settings};
 use crate::clock::Timestamp;
@@ -118,7 +119,7 @@ impl Batch {
     fn answer(&self, capture: &Capture, answer: &Answer, of: Option<&RevisitOf>) -> Encoded {
         let id = Uuid::new_v4();
         let uri = capture.url.as_str();
-        let digest = payload_digest(&answer.payload);
+        let digest = payload_digest(payload_of(answer));
         let kind = if of.is_some() { Kind::Revisit } else { Kind::Response };
         let mut record = self.record(kind, id, uri, RESPONSE_TYPE);
         connection_fields(&mut record, answer);
@@ -287,6 +288,19 @@ pub(super) fn warcinfo(
     let mut bytes = Vec::new();
     record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
     bytes
+}
+
+/// Returns what the payload digest covers. Chunk framing that was cut off cannot be taken away by
+/// those who check the digest, so the bytes as they stand are the payload then.
+fn payload_of(answer: &Answer) -> &[u8] {
+    if answer.truncated.is_some() && is_chunked(&answer.head_block) {
+        let mut dechunker = Dechunker::default();
+        dechunker.push(&answer.wire_body, &mut |_| {});
+        if !dechunker.is_complete() {
+            return &answer.wire_body;
+        }
+    }
+    &answer.payload
 }
 
 fn connection_fields(record: &mut Record, answer: &Answer) {

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::cdxj::{self, Entry, Source};
 use super::error::Named;
 use super::files::{Name, sync_dir};
-use super::reader::{Damage, DamageKind, Extent, Head, Reader};
+use super::reader::{Damage, DamageKind, Extent, Head, Reader, resync};
 use super::{ArchiveError, http};
 
 /// The start of a block that is kept to find an HTTP head in.
@@ -53,11 +53,11 @@ pub(super) struct Scan {
     pub(super) records: u64,
     /// Their index lines, in the order of the file.
     pub(super) lines: Vec<String>,
-    /// What stopped the look before the end of the file.
-    pub(super) damage: Option<Damage>,
+    /// Damage with whole records behind it; at most a thousand are named.
+    pub(super) damages: Vec<Damage>,
 }
 
-/// Looks through the records from `from` on, a record boundary.
+/// Looks through the records from `from` on, a record boundary, stepping over damage.
 pub(super) fn scan(path: &Path, from: u64, filename: &str) -> Result<Scan, ArchiveError> {
     let mut reader = Reader::open_at(path, from).named("read", path)?;
     let mut scan = Scan { end: from, ..Scan::default() };
@@ -71,15 +71,33 @@ pub(super) fn scan(path: &Path, from: u64, filename: &str) -> Result<Scan, Archi
                 let entry = entry_of(&head, keeper.http_head());
                 scan.lines.extend(entry.map(|entry| entry.line(length, offset, filename)));
             }
-            Some(Err(Damage { kind: DamageKind::Read(why), .. })) => {
-                return Err(ArchiveError::io("read", path, io::Error::other(why)));
-            }
-            Some(Err(damage)) => {
-                scan.damage = Some(damage);
-                return Ok(scan);
-            }
+            Some(Err(damage)) => match behind(path, &damage)? {
+                None => return Ok(scan),
+                Some((_, next)) => {
+                    reader = next;
+                    if scan.damages.len() < DAMAGES_MAX {
+                        scan.damages.push(damage);
+                    }
+                }
+            },
         }
     }
+}
+
+/// Damages that are named one by one; a file of nothing else would fill the memory.
+pub(super) const DAMAGES_MAX: usize = 1000;
+
+/// Returns the next whole record behind damage, if there is one. A disk that cannot be read is an
+/// error and no damage: nothing may be cut because of it.
+pub(super) fn behind(
+    path: &Path,
+    damage: &Damage,
+) -> Result<Option<(u64, Reader<fs::File>)>, ArchiveError> {
+    if let DamageKind::Read(why) = &damage.kind {
+        return Err(ArchiveError::io("read", path, io::Error::other(why.clone())));
+    }
+    let file = fs::File::open(path).named("read", path)?;
+    resync(file, damage).named("read", path)
 }
 
 /// Makes the growing index of a file agree with the file, of which every record is whole.

@@ -16,7 +16,7 @@ use super::error::Named;
 use super::files::{self, Listed, Name, Position, sync_dir};
 use super::reader::Reader;
 use super::writer::{CurrentInfo, OpenFile, Writer, finish_file, remove_if_any};
-use super::{About, ArchiveError, Compression, Settings, index};
+use super::{About, ArchiveError, Compression, Damage, Settings, index};
 
 /// Suffix of a file whose records were never committed.
 const UNCOMMITTED: &str = ".uncommitted";
@@ -30,6 +30,8 @@ pub struct Opened {
     pub cuts: Vec<Cut>,
     /// Files of an earlier crawl that were still open and have been finished.
     pub finished: Vec<String>,
+    /// Damage in those files with whole records behind it, which stays.
+    pub damages: Vec<(String, Damage)>,
 }
 
 /// Bytes that are no longer part of the archive.
@@ -120,13 +122,19 @@ fn adopt(dir: &Path, files: &[Listed], opened: &mut Opened) -> Result<(), Archiv
 }
 
 /// Cuts an open file behind its last whole record and finishes it.
-fn mend(dir: &Path, name: &Name, listed: &Listed, opened: &mut Opened) -> Result<(), ArchiveError> {
+pub(super) fn mend(
+    dir: &Path,
+    name: &Name,
+    listed: &Listed,
+    opened: &mut Opened,
+) -> Result<(), ArchiveError> {
     let scan = index::scan(&listed.path, 0, &listed.file)?;
-    cut_to(&listed.path, &listed.file, scan.end, 0, opened)?;
     if scan.records == 0 {
-        remove_if_any(&listed.path)?;
-        return remove_if_any(&dir.join(name.cdxj_open()));
+        return move_aside(dir, name, listed, opened);
     }
+    cut_to(&listed.path, &listed.file, scan.end, 0, opened)?;
+    let damages = scan.damages.into_iter().map(|damage| (listed.file.clone(), damage));
+    opened.damages.extend(damages);
     index::restore(dir, name, &listed.path, scan.end)?;
     finish_file(dir, name)?;
     opened.finished.push(name.warc());
@@ -215,7 +223,7 @@ fn warcinfo_of(path: &Path) -> Result<Option<Uuid>, ArchiveError> {
     Ok(id.filter(|_| head.kind() == "warcinfo").and_then(|id| Uuid::try_parse(id).ok()))
 }
 
-fn cut_to(
+pub(super) fn cut_to(
     path: &Path,
     file: &str,
     offset: u64,

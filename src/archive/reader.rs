@@ -68,6 +68,8 @@ pub struct Extent {
     pub length: u64,
     /// How many records of the same gzip member stand before it; anything but 0 is against Annex D.
     pub index_in_member: u32,
+    /// True if no other record shares the gzip member, so that its bytes can be copied as they are.
+    pub is_alone: bool,
 }
 
 /// One whole record with its block.
@@ -225,7 +227,7 @@ impl<R: Read> Reader<R> {
     ) -> Result<(Head, Extent), Damage> {
         let offset = raw.at;
         let head = record(&mut raw, sink).map_err(|kind| Damage { offset, kind })?;
-        let extent = Extent { offset, length: raw.at - offset, index_in_member: 0 };
+        let extent = Extent { offset, length: raw.at - offset, index_in_member: 0, is_alone: true };
         self.source = Source::Between(raw);
         Ok((head, extent))
     }
@@ -247,7 +249,8 @@ impl<R: Read> Reader<R> {
         } else {
             Source::Member { start, index: index_in_member.saturating_add(1), text }
         };
-        Ok((head, Extent { offset: start, length, index_in_member }))
+        let is_alone = ended && index_in_member == 0;
+        Ok((head, Extent { offset: start, length, index_in_member, is_alone }))
     }
 }
 

@@ -75,12 +75,20 @@ impl Record {
         self.head.push_str("\r\n");
         let start = out.len();
         let (head, closing) = ([self.head.as_bytes()], [&b"\r\n\r\n"[..]]);
-        let pieces = head.iter().chain(block).chain(&closing).copied();
-        match form.compression {
-            Compression::None => pieces.for_each(|piece| out.extend_from_slice(piece)),
-            Compression::Gzip => gzip_member(pieces, form.level, out),
-        }
+        store(head.iter().chain(block).chain(&closing).copied(), form, out);
         (out.len() - start) as u64
+    }
+}
+
+/// Appends a record that is already text: head and block, without the closing line ends.
+pub(super) fn member(pieces: &[&[u8]], form: Form, out: &mut Vec<u8>) {
+    store(pieces.iter().chain(&[&b"\r\n\r\n"[..]]).copied(), form, out);
+}
+
+fn store<'a>(pieces: impl Iterator<Item = &'a [u8]>, form: Form, out: &mut Vec<u8>) {
+    match form.compression {
+        Compression::None => pieces.for_each(|piece| out.extend_from_slice(piece)),
+        Compression::Gzip => gzip_member(pieces, form.level, out),
     }
 }
 

@@ -209,6 +209,7 @@ impl Writer {
     }
 
     /// Returns where the next record will begin, as far as that is known.
+    #[cfg(test)]
     pub(super) fn position(&self) -> Option<Position> {
         let open = self.open.as_ref()?;
         Some(Position { file: open.name.warc(), offset: open.end })

@@ -18,11 +18,13 @@
 
 mod digest;
 mod main_text;
+pub mod mirror;
 pub mod near;
 mod phrases;
 pub mod probes;
 mod seen_text;
 mod shingle;
+pub mod signature;
 mod site_model;
 mod sketch;
 pub mod soft_error;
@@ -38,6 +40,10 @@ mod junk;
 #[path = "../../tests/bench/pages.rs"]
 #[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
 mod pages;
+#[cfg(test)]
+#[path = "../../tests/bench/replicas.rs"]
+#[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
+mod replicas;
 
 pub use digest::{PayloadDigest, TextDigest};
 pub use seen_text::{FollowRepeats, Known, Repeat, SeenText};

@@ -1,6 +1,7 @@
 //! The loop.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::db::Batch;
 use crate::db::families::meta::Counters;
 use crate::dns::Resolve;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
-use crate::frontier::{Errand, Next};
+use crate::frontier::{Errand, HostId, Next};
 use crate::{content, extract};
 
 /// Steps of the frontier between two looks at what else has happened.
@@ -126,6 +127,8 @@ pub struct Crawl<R, F, S> {
     tools: Arc<Tools>,
     visits: JoinSet<Result<Visit, VisitError>>,
     flights: HashMap<Id, Admitted>,
+    /// Hosts whose address is looked up before they get a back queue.
+    lookups: JoinSet<(HostId, Option<IpAddr>)>,
     /// Visits whose records come after one that is not settled yet, by the archive's order.
     held: BTreeMap<u64, (Admitted, Visit)>,
     next_record: u64,
@@ -159,6 +162,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             tools,
             visits: JoinSet::new(),
             flights: HashMap::new(),
+            lookups: JoinSet::new(),
             held: BTreeMap::new(),
             next_record: 0,
             rates: VecDeque::new(),
@@ -216,6 +220,12 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             tokio::select! {
                 biased;
                 Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
+                Some(found) = self.lookups.join_next() => {
+                    if let Ok((host, address)) = found {
+                        let now = self.edge.clock.now();
+                        self.state.looked_up(host, address, now)?;
+                    }
+                }
                 command = commands.recv(), if open => match command {
                     Some(command) => self.obey(command)?,
                     None => open = false,
@@ -240,6 +250,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
         let idle = wait == Wait::Event
             && self.flights.is_empty()
+            && self.lookups.is_empty()
             && self.held.is_empty()
             && self.waking.is_none()
             && self.paused_by.is_none()
@@ -269,7 +280,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     self.waking = None;
                 }
                 Next::Fill(host) => self.state.fill(host, now)?,
-                Next::Activate(priority) => self.state.activate(priority, now)?,
+                Next::Activate(priority) => {
+                    self.state.activate(priority, now)?;
+                    self.look_up();
+                }
                 _ if draining => return Ok(Wait::Now),
                 Next::Wait(at) => return Ok(Wait::Until(self.earlier(at))),
                 Next::Full | Next::Idle => {
@@ -279,6 +293,20 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
         // Visits on a single-threaded runtime run only while the loop waits.
         Ok(Wait::Now)
+    }
+
+    /// Resolves the names of hosts whose group is not known yet.
+    fn look_up(&mut self) {
+        for (id, name) in self.state.take_lookups() {
+            let edge = self.edge.clone();
+            let future = async move {
+                let resolved = edge.resolve.resolve(&name).await;
+                let address =
+                    resolved.ok().and_then(|resolved| resolved.addresses.first().copied());
+                (id, address)
+            };
+            self.lookups.spawn_on(future, &self.options.visits);
+        }
     }
 
     fn earlier(&self, at: Timestamp) -> Timestamp {

@@ -69,24 +69,12 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
-        self.note_group(&admitted.lease, &visit);
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
-    }
-
-    /// Notes the address group of a host once its name is resolved.
-    fn note_group(&mut self, lease: &Lease, visit: &Visit) {
-        if self.frontier.rules().all().group != Grouping::Ip {
-            return;
-        }
-        if let (Some(address), Some(record)) = (visit.address, self.frontier.record_mut(lease.host))
-        {
-            record.group = Some(group_of_address(address));
-        }
     }
 
     fn settle_page(

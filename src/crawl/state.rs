@@ -25,8 +25,8 @@ use crate::db::{Batch, Db, DbError};
 use crate::dust::LiveRules;
 use crate::filter::{Filter, Usage};
 use crate::frontier::{
-    Active, Errand, Frontier, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place, Standing,
-    UrlRecord, UrlState, Waiting,
+    Active, Errand, Frontier, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place,
+    Standing, UrlRecord, UrlState, Waiting,
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
@@ -74,6 +74,7 @@ pub struct State {
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
     models: LruCache<Site, SiteModel>,
+    lookups: Vec<(HostId, Host)>,
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
@@ -148,6 +149,7 @@ impl State {
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
+            lookups: Vec::new(),
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
@@ -353,6 +355,22 @@ impl State {
             self.frontier.skip_ticket(priority);
             return Ok(());
         }
+        if record.group.is_none() && record.is_open() {
+            match self.frontier.rules().all().group {
+                Grouping::Host => {}
+                Grouping::RegistrableDomain => {
+                    let site = record.name.site();
+                    record.group = Some(xxhash_rust::xxh3::xxh3_64(site.as_str().as_bytes()) >> 1);
+                }
+                Grouping::Ip => {
+                    // Its group must be known before its first request, or that may come too early.
+                    self.frontier.skip_ticket(priority);
+                    self.frontier.lookup_began();
+                    self.lookups.push((id, record.name.clone()));
+                    return Ok(());
+                }
+            }
+        }
         let (group, room) = self.frontier.group_of(&record);
         let standing = match (record.is_open(), room) {
             (true, true) => {
@@ -365,6 +383,36 @@ impl State {
         let mut batch = Batch::default();
         self.frontier.skip_ticket(priority);
         line::restand(&mut batch, &self.db, &mut record, standing);
+        self.hosts.set(record);
+        self.commit(batch, now)
+    }
+
+    /// Takes the hosts whose address must be looked up.
+    pub(super) fn take_lookups(&mut self) -> Vec<(HostId, Host)> {
+        std::mem::take(&mut self.lookups)
+    }
+
+    /// Notes the group of a host and puts it back into line.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn looked_up(
+        &mut self,
+        id: HostId,
+        address: Option<std::net::IpAddr>,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        self.frontier.lookup_ended();
+        let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
+        // A name without an address fails by itself, in a group of its own.
+        let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
+        record.group = Some(address.map_or_else(own, super::settle::group_of_address));
+        let mut batch = Batch::default();
+        if let Standing::InLine(place) = record.standing {
+            let place = Place { priority: place.priority, serial: self.next_row() };
+            line::restand(&mut batch, &self.db, &mut record, Standing::InLine(place));
+            self.frontier.ticket_added(place.priority);
+        }
         self.hosts.set(record);
         self.commit(batch, now)
     }

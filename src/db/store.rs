@@ -21,6 +21,8 @@ const VERSION_KEY: &[u8] = b"format-version";
 pub struct Db {
     db: DB,
     dir: PathBuf,
+    /// A state in memory has nothing to be made safe.
+    in_memory: bool,
 }
 
 impl std::fmt::Debug for Db {
@@ -90,7 +92,7 @@ impl Db {
             .map(|family| ColumnFamilyDescriptor::new(family.name(), shared.family(family)));
         let db = DB::open_cf_descriptors(&options, dir, families)
             .map_err(|error| Self::opening_error(dir, error))?;
-        let db = Db { db, dir: dir.to_owned() };
+        let db = Db { db, dir: dir.to_owned(), in_memory };
         db.check_version()?;
         Ok(db)
     }
@@ -113,7 +115,7 @@ impl Db {
             .map(|family| ColumnFamilyDescriptor::new(family.name(), shared.family(family)));
         let db = DB::open_cf_descriptors_read_only(&options, dir, families, false)
             .map_err(|error| Self::opening_error(dir, error))?;
-        let db = Db { db, dir: dir.to_owned() };
+        let db = Db { db, dir: dir.to_owned(), in_memory: false };
         db.check_version()?;
         Ok(db)
     }
@@ -185,7 +187,7 @@ impl Db {
     /// # Errors
     /// Returns what RocksDB says.
     pub fn sync(&self) -> Result<(), DbError> {
-        Ok(self.db.flush_wal(true)?)
+        if self.in_memory { Ok(()) } else { Ok(self.db.flush_wal(true)?) }
     }
 
     /// Returns a value as stored.

@@ -41,7 +41,7 @@ impl Hasher for Identity {
 /// The rules of one site, ready to be applied.
 #[derive(Debug, Default)]
 pub(crate) struct SiteRules {
-    aliases: HashedMap<(Host, Host, RuleId)>,
+    aliases: HashedMap<Vec<Alias>>,
     schemes: Vec<(bool, Bound)>,
     parameters: HashedMap<Vec<Parameter>>,
     sorts: Vec<Bound>,
@@ -64,6 +64,15 @@ struct Parameter {
     value: Option<Box<str>>,
     set: Option<Box<str>>,
     bound: Bound,
+}
+
+#[derive(Debug)]
+struct Alias {
+    from: Host,
+    to: Host,
+    from_path: Box<str>,
+    to_path: Box<str>,
+    id: RuleId,
 }
 
 #[derive(Debug)]
@@ -142,9 +151,16 @@ impl SiteRules {
         for rule in rules {
             let bound = || Bound { id: rule.id, scope: rule.scope.clone() };
             match &rule.rule {
-                RuleKind::HostAlias { from, to } => {
-                    let entry = (from.clone(), to.clone(), rule.id);
-                    site.aliases.insert(xxh3_64(from.as_str().as_bytes()), entry);
+                RuleKind::HostAlias { from, to, from_path, to_path } => {
+                    let alias = Alias {
+                        from: from.clone(),
+                        to: to.clone(),
+                        from_path: from_path.as_str().into(),
+                        to_path: to_path.as_str().into(),
+                        id: rule.id,
+                    };
+                    let hash = xxh3_64(from.as_str().as_bytes());
+                    site.aliases.entry(hash).or_default().push(alias);
                 }
                 RuleKind::Scheme { https } => site.schemes.push((*https, bound())),
                 RuleKind::DropParameter { names, value } => {
@@ -207,7 +223,7 @@ impl SiteRules {
             }
         }
         let upper = |path: &str| path.bytes().any(|b| b.is_ascii_uppercase());
-        (!self.aliases.is_empty() && self.alias(url.host_str()).is_some())
+        (!self.aliases.is_empty() && self.alias(url.host_str(), url.path()).is_some())
             || self.schemes.iter().any(|(https, _)| *https != url.is_https())
             || (!self.cases.is_empty() && upper(url.path()))
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
@@ -225,15 +241,16 @@ impl SiteRules {
         applied.len() > before
     }
 
-    fn alias(&self, host: &str) -> Option<&(Host, Host, RuleId)> {
-        let entry = self.aliases.get(&xxh3_64(host.as_bytes()));
-        entry.filter(|(from, _, _)| from.as_str() == host)
+    fn alias(&self, host: &str, tail: &str) -> Option<&Alias> {
+        let aliases = self.aliases.get(&xxh3_64(host.as_bytes()))?;
+        aliases.iter().find(|a| a.from.as_str() == host && tail.starts_with(&*a.from_path))
     }
 
     fn apply_host(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
-        if let Some((_, to, id)) = self.alias(&form.host) {
-            form.host = to.as_str().to_owned();
-            applied.push(*id);
+        if let Some(alias) = self.alias(&form.host, &form.tail) {
+            form.host = alias.to.as_str().to_owned();
+            form.tail.replace_range(..alias.from_path.len(), &alias.to_path);
+            applied.push(alias.id);
         }
         for (https, bound) in &self.schemes {
             if form.https != *https && form.port.is_none() && bound.holds(form) {
@@ -418,6 +435,7 @@ const SESSION_ID_MIN: usize = 8;
 fn pattern_len(rule: &Rule) -> usize {
     match &rule.rule {
         RuleKind::Substring { from, .. } => from.len(),
+        RuleKind::HostAlias { from_path, .. } => from_path.len(),
         RuleKind::DropParameter { value, .. } => usize::from(value.is_some()),
         _ => 0,
     }

@@ -63,7 +63,8 @@ pub struct Probe {
 }
 
 /// What a fetch for a rule showed, redirects followed.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fetched {
     /// A page.
     Page {
@@ -122,6 +123,13 @@ pub(crate) struct Entry {
     pub(crate) trial: Option<Trial>,
 }
 
+impl Entry {
+    /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
+    pub(crate) fn kept(&self) -> Entry {
+        Entry { rule: self.rule.clone(), trial: None, ..*self }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spending {
     pub(crate) pages: u64,
@@ -145,7 +153,7 @@ pub struct RuleBook {
     pub(crate) version: u64,
     pending: BTreeMap<u64, Pending>,
     again: Vec<Pending>,
-    probed: BTreeMap<Box<str>, Fetched>,
+    pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
     changed: bool,
@@ -577,10 +585,9 @@ impl RuleBook {
         for id in candidates {
             self.ensure_trial(id)?;
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let settings = &self.settings.validate;
-            let credit = settings.credit(&entry.rule.evidence, entry.rule.source);
-            let needed = settings.draws_expected(credit) * settings.saving_factor;
-            if f64::from(entry.rule.evidence.applicable) >= needed {
+            let (evidence, source) = (&entry.rule.evidence, entry.rule.source);
+            let needed = self.settings.validate.applicable_min(evidence, source);
+            if f64::from(evidence.applicable) >= needed {
                 self.become_state(id, RuleState::Shadow, "on trial", now);
             } else {
                 entry.trial = None;

@@ -6,13 +6,15 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::sketch::{Likeness, SLOTS, Sketch};
 use crate::url::CrawlUrl;
 
 /// What is known of a page's text.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Text {
     /// Nothing: not HTML, thin, or not looked at.
     #[default]
@@ -197,10 +199,10 @@ pub(crate) struct Window {
     pub(crate) documents: Documents,
     /// URLs that answered 404 or 410, newest last.
     pub(crate) dead: VecDeque<Box<str>>,
-    dead_hashes: HashSet<u64>,
+    pub(crate) dead_hashes: HashSet<u64>,
     /// Where each URL stands, counted from the first page ever kept.
-    known: HashMap<u64, u64>,
-    dropped: u64,
+    pub(crate) known: HashMap<u64, u64>,
+    pub(crate) dropped: u64,
     /// Pages ever taken in.
     pub(crate) total: u64,
     /// `total` when the site was mined last.

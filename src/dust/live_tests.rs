@@ -72,14 +72,23 @@ fn substrings_are_replaced_at_token_boundaries_only() {
     check(&[substring(".", "")], "http://example.com/a.b", "http://example.com/a.b");
 }
 
+fn alias((from, from_path): (Host, &str), (to, to_path): (Host, &str)) -> RuleKind {
+    let (from_path, to_path) = (from_path.to_owned(), to_path.to_owned());
+    RuleKind::HostAlias { from, to, from_path, to_path }
+}
+
 #[test]
 fn hosts_change_only_by_proved_aliases_and_schemes_only_on_default_ports() {
     let (from, to) = (Host::new("www.example.com"), Host::new("example.com"));
     let scheme = rule(RuleKind::Scheme { https: true }, Scope::default());
-    let rules = [rule(RuleKind::HostAlias { from, to }, Scope::default()), scheme];
+    let rules = [rule(alias((from, "/"), (to, "/")), Scope::default()), scheme];
     check(&rules, "http://www.example.com/a", "https://example.com/a");
     check(&rules, "http://m.example.com:81/a", "http://m.example.com:81/a");
     check(&rules, "http://www.example.org/a", "http://www.example.org/a");
+    let (from, to) = (Host::new("example.com"), Host::new("money.example.com"));
+    let rules = [rule(alias((from, "/money/"), (to, "/")), Scope::default())];
+    check(&rules, "http://example.com/money/a?b", "http://money.example.com/a?b");
+    check(&rules, "http://example.com/sports/a", "http://example.com/sports/a");
     check(&[substring("/x", "")], "http://example.com/x/evil.org", "http://example.com/evil.org");
     check(&[substring("/x", "")], "http://example.com/x", "http://example.com/x");
 }

@@ -159,6 +159,13 @@ impl Miner {
         self.sites.get(site)
     }
 
+    /// Puts a kept sample back.
+    pub(crate) fn restore(&mut self, site: Site, window: Window) {
+        self.pages += window.pages.len();
+        self.observations = self.observations.max(window.used);
+        self.sites.insert(site, window);
+    }
+
     /// Returns the sites with a sample.
     pub fn sites(&self) -> impl Iterator<Item = &Site> {
         self.sites.keys()

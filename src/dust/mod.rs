@@ -11,12 +11,15 @@
 mod apply;
 pub mod book;
 mod corpus;
+pub mod durable;
 pub mod evidence;
+pub mod input;
 pub mod learn;
 pub mod live;
 #[cfg(test)]
 mod live_tests;
 pub mod miner;
+pub mod paper;
 mod prior;
 mod propose;
 pub mod rule;

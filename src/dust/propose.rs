@@ -32,6 +32,12 @@ const SEGMENTS_MAX: usize = 8;
 /// Shapes judged in one round, best supported first.
 const SHAPES_MAX: usize = 24;
 
+/// Pairs of hosts judged in one round, best supported first.
+const HOSTS_MAX: usize = 64;
+
+/// Longest prefixes of two aliased parts together, in bytes.
+const PREFIXES_MAX: usize = 64;
+
 /// A proposal and the number of URL groups that suggest it.
 pub(crate) type Proposal = (RuleKind, u32);
 
@@ -118,32 +124,70 @@ pub(crate) fn templates(corpus: &Corpus<'_>, names: &[String]) -> Vec<String> {
     templates.into_iter().take(12).map(|(path, _)| path).collect()
 }
 
-/// Proposes aliases between hosts that hold the same paths; the host with more URLs stays.
+/// Proposes aliases between hosts that hold the same paths, whole or under a prefix; the host with
+/// more URLs stays.
 pub(crate) fn hosts(corpus: &Corpus<'_>) -> Vec<Proposal> {
     let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut tails: HashMap<&str, Vec<&str>> = HashMap::new();
-    for class in &corpus.classes {
+    let mut tails: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, class) in corpus.classes.iter().enumerate() {
         *sizes.entry(class.key.host_str()).or_default() += 1;
-        tails.entry(class.key.path_and_query()).or_default().push(class.key.host_str());
+        tails.entry(class.key.path_and_query()).or_default().push(at);
     }
-    let mut pairs: BTreeMap<(&str, &str), u32> = BTreeMap::new();
-    for hosts in tails.values().filter(|hosts| (2..=BUCKET_MAX).contains(&hosts.len())) {
-        for a in hosts {
-            for b in hosts {
-                let (small, large) =
-                    ((sizes[a], std::cmp::Reverse(a)), (sizes[b], std::cmp::Reverse(b)));
-                if a != b && small < large {
-                    *pairs.entry((a, b)).or_default() += 1;
+    if sizes.len() < 2 {
+        return Vec::new();
+    }
+    let mut pairs: BTreeMap<[&str; 4], u32> = BTreeMap::new();
+    let mut add = |a: usize, b: usize, (from, to)| {
+        let host = |at: usize| corpus.classes[at].key.host_str();
+        *pairs.entry([host(a), from, host(b), to]).or_default() += 1;
+    };
+    for group in tails.values().chain(by_document(corpus).values()) {
+        for (i, a) in group.iter().enumerate().take(BUCKET_MAX) {
+            for b in group.iter().skip(i + 1).take(BUCKET_MAX) {
+                let size = |at: usize| {
+                    let host = corpus.classes[at].key.host_str();
+                    (sizes[host], std::cmp::Reverse(host))
+                };
+                let (small, large) = if size(*a) < size(*b) { (*a, *b) } else { (*b, *a) };
+                let tail = |at: usize| corpus.classes[at].key.path_and_query();
+                if size(*a) != size(*b)
+                    && let Some(prefixes) = prefixes(tail(small), tail(large))
+                {
+                    add(small, large, prefixes);
                 }
             }
         }
     }
-    let alias = |((from, to), support)| {
-        (RuleKind::HostAlias { from: Host::new(from), to: Host::new(to) }, support)
+    let alias = |([from, from_path, to, to_path], support): ([&str; 4], u32)| {
+        let (from, to) = (Host::new(from), Host::new(to));
+        let (from_path, to_path) = (from_path.to_owned(), to_path.to_owned());
+        (RuleKind::HostAlias { from, to, from_path, to_path }, support)
     };
-    let mut proposals: Vec<Proposal> = pairs.into_iter().map(alias).collect();
+    let mut proposals: Vec<Proposal> =
+        pairs.into_iter().filter(|(_, support)| *support > 1).map(alias).collect();
     proposals.sort_by_key(|(_, support)| std::cmp::Reverse(*support));
+    proposals.truncate(HOSTS_MAX);
     proposals
+}
+
+/// Returns what stands before the common end of two tails, up to and with a slash.
+fn prefixes<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
+    let common = a.bytes().rev().zip(b.bytes().rev()).take_while(|(x, y)| x == y).count();
+    let from = a.len() - common;
+    let slash = from + a[from..].find('/')?;
+    let (left, right) = (&a[..=slash], &b[..=b.len() - (a.len() - slash)]);
+    let query = left.contains('?') || right.contains('?');
+    (!query && left.len() + right.len() <= PREFIXES_MAX).then_some((left, right))
+}
+
+fn by_document(corpus: &Corpus<'_>) -> BTreeMap<u32, Vec<usize>> {
+    let mut by_doc: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, class) in corpus.classes.iter().enumerate() {
+        if let Some(doc) = class.docs.first() {
+            by_doc.entry(*doc).or_default().push(i);
+        }
+    }
+    by_doc
 }
 
 /// Proposes to remove ids in paths: `;name=id`, and `/(S(id))`.
@@ -235,14 +279,8 @@ pub(crate) fn pairs(corpus: &Corpus<'_>) -> Vec<Pair> {
     if corpus.has_only_sizes() {
         return pairs_by_envelope(corpus);
     }
-    let mut by_doc: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (i, class) in corpus.classes.iter().enumerate() {
-        if let Some(doc) = class.docs.first() {
-            by_doc.entry(*doc).or_default().push(i);
-        }
-    }
     let mut pairs = Vec::new();
-    for (doc, mut members) in by_doc {
+    for (doc, mut members) in by_document(corpus) {
         members.sort_by(|a, b| corpus.classes[*a].key.cmp(&corpus.classes[*b].key));
         let mut taken = 0;
         // Neighbours in order first: they differ least.

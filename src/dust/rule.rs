@@ -101,12 +101,19 @@ pub enum RuleKind {
     SortParameters,
     /// Lower-cases the path.
     PathCase,
-    /// Replaces one host by another one: `from` is proved an alias of `to`.
+    /// Replaces one host by another one: `from`, or its part under `from_path`, is proved an alias
+    /// of `to` under `to_path`.
     HostAlias {
         /// The alias.
         from: Host,
         /// The host that stands for it.
         to: Host,
+        /// What the path begins with at the alias; begins and ends with a slash.
+        #[serde(default = "slash")]
+        from_path: String,
+        /// What stands there at the other host; begins and ends with a slash.
+        #[serde(default = "slash")]
+        to_path: String,
     },
     /// Replaces http by https, or the reverse, on the default ports.
     Scheme {
@@ -129,6 +136,10 @@ pub enum RuleKind {
         /// What stands there afterwards: a value that leads to every page, or `-`.
         value: String,
     },
+}
+
+fn slash() -> String {
+    "/".to_owned()
 }
 
 /// One segment of a path's shape.
@@ -310,7 +321,7 @@ impl Rule {
                 self.id
             )));
         }
-        if let RuleKind::HostAlias { from, to } = &self.rule
+        if let RuleKind::HostAlias { from, to, .. } = &self.rule
             && (from.site() != self.site || to.site() != self.site)
         {
             return Err(RuleError(format!(
@@ -397,11 +408,16 @@ impl RuleKind {
                     Err("the segment is outside of the shape, or its value is none".to_owned())
                 }
             }
-            RuleKind::HostAlias { from, to } if from == to => Err("the hosts are equal".to_owned()),
-            RuleKind::HostAlias { .. }
-            | RuleKind::SortParameters
-            | RuleKind::PathCase
-            | RuleKind::Scheme { .. } => Ok(()),
+            RuleKind::HostAlias { from, to, from_path, to_path } => {
+                text("path", from_path)?;
+                text("path", to_path)?;
+                let path = |path: &str| path.starts_with('/') && path.ends_with('/');
+                if from == to || !path(from_path) || !path(to_path) {
+                    return Err("the hosts are equal, or a path has no slash at an end".to_owned());
+                }
+                Ok(())
+            }
+            RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => Ok(()),
         }
     }
 }
@@ -429,7 +445,12 @@ impl fmt::Display for RuleKind {
             }
             RuleKind::SortParameters => f.write_str("sort parameters"),
             RuleKind::PathCase => f.write_str("lower-case path"),
-            RuleKind::HostAlias { from, to } => write!(f, "host {from} is {to}"),
+            RuleKind::HostAlias { from, to, from_path, to_path } => {
+                if (from_path.as_str(), to_path.as_str()) == ("/", "/") {
+                    return write!(f, "host {from} is {to}");
+                }
+                write!(f, "\"^{from}{from_path}\" -> \"^{to}{to_path}\"")
+            }
             RuleKind::Scheme { https: true } => f.write_str("http is https"),
             RuleKind::Scheme { https: false } => f.write_str("https is http"),
             RuleKind::PathSession { before, after } => {
@@ -542,7 +563,10 @@ mod tests {
             ),
             (RuleKind::SortParameters, "sort parameters"),
             (RuleKind::PathCase, "lower-case path"),
-            (RuleKind::HostAlias { from, to }, "host www.example.com is example.com"),
+            (
+                RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() },
+                "host www.example.com is example.com",
+            ),
             (RuleKind::Scheme { https: true }, "http is https"),
             (
                 RuleKind::PathSession { before: ";jsessionid=".into(), after: String::new() },
@@ -577,7 +601,8 @@ mod tests {
             assert!(rule(kind).check().is_err());
         }
         let (from, to) = (Host::new("example.com"), Host::new("other.org"));
-        assert!(rule(RuleKind::HostAlias { from, to }).check().is_err());
+        let alias = RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() };
+        assert!(rule(alias).check().is_err());
     }
 
     #[test]

@@ -28,6 +28,9 @@ const CORES_MAX: usize = 200;
 /// A form must be this many times as frequent as the other one to win over the shorter one.
 const MAJORITY: u32 = 3;
 
+/// Words seen in two cases before the case of all paths is doubted.
+const CASE_WORDS_MIN: usize = 4;
+
 /// A token that stands for the end of path and query.
 const END: &str = "\u{3}";
 
@@ -77,7 +80,7 @@ impl Search<'_> {
             self.plain(propose::sessions)?;
             self.parameters()?;
             self.attempt_mined(RuleKind::SortParameters)?;
-            self.attempt_mined(RuleKind::PathCase)?;
+            self.path_case()?;
             self.substrings()?;
             if !self.corpus.has_only_sizes() {
                 self.plain(propose::segments)?;
@@ -152,6 +155,23 @@ impl Search<'_> {
         let https = self.corpus.classes.iter().filter(|class| class.key.is_https()).count();
         if https > 0 && https < self.corpus.classes.len() {
             self.attempt_mined(RuleKind::Scheme { https: 2 * https >= self.corpus.classes.len() })?;
+        }
+        Ok(())
+    }
+
+    /// Tries the case of paths where it differs in more words than a rule of its own each explains.
+    fn path_case(&mut self) -> Result<(), RuleError> {
+        let mut words: BTreeSet<String> = BTreeSet::new();
+        for pair in propose::pairs(&self.corpus) {
+            let path = |at: usize| self.corpus.classes[at].key.path();
+            let (a, b) = (tokens(path(pair.a)), tokens(path(pair.b)));
+            if a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| x.eq_ignore_ascii_case(y)) {
+                let differing = a.iter().zip(&b).filter(|(x, y)| x != y);
+                words.extend(differing.map(|(word, _)| word.to_ascii_lowercase()));
+            }
+        }
+        if words.len() >= CASE_WORDS_MIN {
+            self.attempt_mined(RuleKind::PathCase)?;
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ impl Settings {
     pub(crate) fn credit(&self, evidence: &Evidence, source: Source) -> f64 {
         let content = f64::from(evidence.documents_same) * self.success();
         let word = match source {
-            Source::Elsewhere => 0.5,
+            Source::Elsewhere => 0.6,
             Source::Declared => 0.3,
             Source::Software | Source::Imported => 0.1,
             Source::Mined => 0.0,
@@ -101,15 +101,17 @@ impl Settings {
         (content + word * most).min(most - draws * self.success())
     }
 
-    /// Returns the fewest successful draws that prove a rule: half as many where it was proved
-    /// elsewhere, or small sites would never profit.
+    /// Returns the fewest successful draws that prove a rule: fewer where it was proved elsewhere,
+    /// or small sites would never profit. They suffice only where nothing else is left to draw.
     pub(crate) fn draws_min(&self, source: Source) -> u32 {
-        if source == Source::Elsewhere { self.draws_min.div_ceil(2) } else { self.draws_min }
+        if source == Source::Elsewhere { self.draws_min.div_ceil(3) } else { self.draws_min }
     }
 
-    /// Returns the fewest draws that can accept a rule with this credit.
-    pub(crate) fn draws_expected(&self, credit: f64) -> f64 {
-        ((self.accept_at() - credit) / self.success()).ceil()
+    /// Returns the number of URLs that a rule must rewrite to be worth its trial.
+    pub(crate) fn applicable_min(&self, evidence: &Evidence, source: Source) -> f64 {
+        let draws = (self.accept_at() - self.credit(evidence, source)) / self.success();
+        let least = f64::from(self.draws_min(source));
+        if source == Source::Elsewhere { least } else { least.max(draws * self.saving_factor) }
     }
 }
 

@@ -130,12 +130,23 @@ impl HyperFetch {
         visit.timing.connect += connected.connect_took;
         visit.timing.tls += connected.tls_took;
         let Connected { stream, address, tls, http2, .. } = connected;
-        let wire = if http2 {
-            Http2::open(stream, &self.settings).await.map(Wire::Http2)
-        } else {
-            Http1::open(stream, &self.settings).await.map(|http1| Wire::Http1(Box::new(http1)))
+        let opened = async {
+            if http2 {
+                Http2::open(stream, &self.settings).await.map(Wire::Http2)
+            } else {
+                Http1::open(stream, &self.settings).await.map(|http1| Wire::Http1(Box::new(http1)))
+            }
         };
-        let wire = wire.map_err(|error| Broken::new(Failure::ClosedEarly, describe(&error)))?;
+        let wire = match timeout_at(deadline, opened).await {
+            Ok(Ok(wire)) => wire,
+            Ok(Err(error)) => return Err(Broken::new(Failure::ClosedEarly, describe(&error))),
+            Err(_) => {
+                return Err(Broken::new(
+                    Failure::Timeout,
+                    "connection not opened in time".to_owned(),
+                ));
+            }
+        };
         Ok(Link { wire, address, tls })
     }
 

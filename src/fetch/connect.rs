@@ -9,6 +9,7 @@ use std::time::Duration;
 use hyper::Uri;
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::rt::TokioIo;
+use rustix::io::Errno;
 use rustls::ClientConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -183,13 +184,13 @@ async fn connect_any(
 /// Tells our own trouble from the host's.
 fn failure_of(error: &io::Error, address: IpAddr) -> Failure {
     use io::ErrorKind::{AddrNotAvailable, NetworkDown, NetworkUnreachable, OutOfMemory, TimedOut};
-    const EMFILE_ENFILE_ENOBUFS: [i32; 3] = [24, 23, 105];
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS].map(Errno::raw_os_error);
     match error.kind() {
         TimedOut => Failure::ConnectTimeout,
         NetworkDown | AddrNotAvailable | OutOfMemory => Failure::LocalFailure,
         // Many machines have no IPv6: that says nothing about the network as a whole.
         NetworkUnreachable if address.is_ipv4() => Failure::LocalFailure,
-        _ if error.raw_os_error().is_some_and(|code| EMFILE_ENFILE_ENOBUFS.contains(&code)) => {
+        _ if error.raw_os_error().is_some_and(|code| exhausted.contains(&code)) => {
             Failure::LocalFailure
         }
         _ => Failure::ConnectFailed,
@@ -314,5 +315,31 @@ impl Service<Uri> for Established {
     fn call(&mut self, _: Uri) -> Self::Future {
         let tcp = self.0.take().ok_or_else(|| io::Error::other("connection already handed out"));
         std::future::ready(tcp.map(TokioIo::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_trouble_is_told_from_the_hosts() {
+        let (v4, v6) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([0x2001, 0, 0, 0, 0, 0, 0, 1]));
+        for (code, address, want) in [
+            (Errno::MFILE, v4, Failure::LocalFailure),
+            (Errno::NFILE, v4, Failure::LocalFailure),
+            (Errno::NOBUFS, v4, Failure::LocalFailure),
+            (Errno::ADDRNOTAVAIL, v4, Failure::LocalFailure),
+            (Errno::NETUNREACH, v4, Failure::LocalFailure),
+            (Errno::NETUNREACH, v6, Failure::ConnectFailed),
+            (Errno::NETDOWN, v4, Failure::LocalFailure),
+            (Errno::HOSTUNREACH, v4, Failure::ConnectFailed),
+            (Errno::CONNREFUSED, v4, Failure::ConnectFailed),
+            (Errno::CONNRESET, v4, Failure::ConnectFailed),
+            (Errno::TIMEDOUT, v4, Failure::ConnectTimeout),
+        ] {
+            let got = failure_of(&io::Error::from(code), address);
+            assert_eq!(got, want, "{code:?}");
+        }
     }
 }

@@ -1,13 +1,18 @@
 //! One HTTP/2 connection, and its messages written as HTTP/1.1 for the archive.
 
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::FutureExt;
 use http_body_util::Empty;
 use hyper::body::Incoming;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::header::HeaderMap;
+use hyper::rt::Executor;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::task::AbortHandle;
+use hyper_util::rt::TokioTimer;
+use tokio::task::JoinSet;
 
 use super::Settings;
 use super::connect::Stream;
@@ -16,25 +21,25 @@ use super::connect::Stream;
 #[derive(Debug)]
 pub(super) struct Http2 {
     sender: SendRequest<Empty<Bytes>>,
-    task: AbortHandle,
+    _tasks: EndOnDrop,
 }
 
 impl Http2 {
     /// Takes over a stream on which ALPN chose HTTP/2.
     pub(super) async fn open(stream: Stream, settings: &Settings) -> hyper::Result<Self> {
         let head_max = u32::try_from(settings.head_max.get()).unwrap_or(u32::MAX);
-        let (sender, connection) = Builder::new(TokioExecutor::new())
+        let tasks = Tasks::default();
+        let end_on_drop = EndOnDrop(tasks.clone());
+        let (sender, connection) = Builder::new(tasks.clone())
             .timer(TokioTimer::new())
             .max_header_list_size(head_max)
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .handshake(stream)
             .await?;
-        let task = tokio::spawn(async move {
-            // Its error reaches the response or the body too.
-            let _ = connection.await;
-        });
-        Ok(Http2 { sender, task: task.abort_handle() })
+        // Its error reaches the response or the body too.
+        tasks.execute(connection.map(drop));
+        Ok(Http2 { sender, _tasks: end_on_drop })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -52,9 +57,37 @@ impl Http2 {
     }
 }
 
-impl Drop for Http2 {
+/// Ends the tasks of a connection, and with them its socket.
+///
+/// Left to themselves they would say goodbye to the server first, and wait for ever for one that
+/// does not read.
+#[derive(Debug)]
+struct EndOnDrop(Tasks);
+
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.task.abort();
+        self.0.lock().abort_all();
+    }
+}
+
+/// The tasks that hyper wants for one connection.
+#[derive(Clone, Debug, Default)]
+struct Tasks(Arc<Mutex<JoinSet<()>>>);
+
+impl Tasks {
+    fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<F> Executor<F> for Tasks
+where
+    F: Future + Send + 'static,
+{
+    fn execute(&self, task: F) {
+        let mut tasks = self.lock();
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task.map(drop));
     }
 }
 

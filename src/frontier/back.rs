@@ -193,12 +193,17 @@ pub struct Frontier {
     heap: BTreeSet<(Timestamp, u64)>,
     selector: Selector,
     in_flight: usize,
+    /// Hosts that were taken from a front queue and wait for their group to be known.
+    lookups: usize,
     paused: bool,
     /// Shared groups without hosts that must still rest, by the end of their rest.
     resting: BTreeSet<(Timestamp, u64)>,
     /// No shared group is fetched before this: what a restart does not know.
     floor: Timestamp,
 }
+
+/// Hosts whose group is looked up at once: a slow name server must not take all back queues.
+const LOOKUPS_MAX: usize = 64;
 
 /// Marks the keys of groups that several hosts may share; host numbers have 32 bits.
 const SHARED: u64 = 1 << 63;
@@ -215,6 +220,7 @@ impl Frontier {
             heap: BTreeSet::new(),
             selector: Selector::default(),
             in_flight: 0,
+            lookups: 0,
             paused: false,
             resting: BTreeSet::new(),
             floor,
@@ -224,13 +230,14 @@ impl Frontier {
     /// Returns what to do next. Every answer but [`Next::Fetch`] leaves the frontier as it was.
     pub fn next(&mut self, now: Timestamp) -> Next {
         self.forget_rested(now);
-        let room = self.hosts.len() < self.settings.back_queue_count();
+        let taken = self.hosts.len() + self.lookups;
+        let room = taken < self.settings.back_queue_count() && self.lookups < LOOKUPS_MAX;
         if room && let Some(priority) = self.selector.choose() {
             return Next::Activate(priority);
         }
         let head = self.heap.first().copied();
         let Some((at, key)) = head else {
-            return if self.hosts.is_empty() { Next::Idle } else { Next::Full };
+            return if taken == 0 { Next::Idle } else { Next::Full };
         };
         if self.paused || self.in_flight >= self.settings.in_flight_max {
             return Next::Full;
@@ -293,6 +300,16 @@ impl Frontier {
         let before = self.hosts.insert(id, active);
         assert!(before.is_none(), "a host has at most one back queue");
         self.list_host(id);
+    }
+
+    /// Keeps a back queue free for a host whose group is being looked up.
+    pub fn lookup_began(&mut self) {
+        self.lookups += 1;
+    }
+
+    /// Gives that back queue up again; the host is activated, or stands in line, next.
+    pub fn lookup_ended(&mut self) {
+        self.lookups = self.lookups.saturating_sub(1);
     }
 
     /// Notes that the head of a front queue was stale or went elsewhere.

@@ -128,6 +128,17 @@ impl FetchedRobots {
         }
         FetchedRobots::Status { status, retry_after: None }
     }
+
+    /// Adds what the headers of the answer ask for: the max-age of Cache-Control, and Retry-After.
+    /// Each counts only where it means something.
+    #[must_use]
+    pub fn asking(self, max_age: Option<Duration>, retry_after: Option<Duration>) -> Self {
+        match self {
+            FetchedRobots::Rules { robots, .. } => FetchedRobots::Rules { robots, max_age },
+            FetchedRobots::Status { status, .. } => FetchedRobots::Status { status, retry_after },
+            other => other,
+        }
+    }
 }
 
 /// What is known of one origin's robots.txt.
@@ -444,8 +455,7 @@ mod tests {
     #[test]
     fn the_site_may_shorten_the_day_but_not_below_an_hour() {
         for (age, want) in [(0, HOUR), (2 * HOUR, 2 * HOUR), (48 * HOUR, 24 * HOUR)] {
-            let max_age = Some(Duration::from_secs(age));
-            let outcome = FetchedRobots::Rules { robots: Robots::default(), max_age };
+            let outcome = rules("").asking(Some(Duration::from_secs(age)), None);
             check(&[(0, outcome)], true, true, want);
         }
     }
@@ -453,8 +463,7 @@ mod tests {
     #[test]
     fn retry_after_is_waited_for_up_to_a_day() {
         for (asked, want) in [(1, 60), (600, 600), (72 * HOUR, 24 * HOUR)] {
-            let retry_after = Some(Duration::from_secs(asked));
-            let outcome = FetchedRobots::Status { status: 503, retry_after };
+            let outcome = status(503).asking(None, Some(Duration::from_secs(asked)));
             check(&[(0, outcome)], false, false, want);
         }
     }

@@ -118,8 +118,9 @@ enum Name {
     Scheme,
 }
 
-/// The names of lines that are read, frequent misspellings included.
-const NAMES: [(&str, Name); 21] = [
+/// The names of lines that are read, frequent misspellings included. A name may go on after one of
+/// these, as in `User-agents` and `Disallowed`.
+const NAMES: [(&str, Name); 18] = [
     ("user-agent", Name::UserAgent),
     ("useragent", Name::UserAgent),
     ("user agent", Name::UserAgent),
@@ -138,10 +139,17 @@ const NAMES: [(&str, Name); 21] = [
     ("clean-param", Name::CleanParam),
     ("content-usage", Name::Signal),
     ("content-signal", Name::Signal),
-    ("content-signals", Name::Signal),
-    ("http", Name::Scheme),
-    ("https", Name::Scheme),
 ];
+
+fn known_name(name: &[u8]) -> Option<Name> {
+    if name.eq_ignore_ascii_case(b"http") || name.eq_ignore_ascii_case(b"https") {
+        return Some(Name::Scheme);
+    }
+    let begins = |known: &str| {
+        name.get(..known.len()).is_some_and(|head| head.eq_ignore_ascii_case(known.as_bytes()))
+    };
+    NAMES.iter().find(|(known, _)| begins(known)).map(|(_, name)| *name)
+}
 
 /// What the groups of one kind, ours or those of `*`, have said so far.
 #[derive(Default)]
@@ -189,8 +197,7 @@ impl<'a> Reader<'a> {
     }
 
     fn take(&mut self, line: u32, name: &[u8], value: &[u8]) {
-        let known = NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known.as_bytes()));
-        match known.map(|(_, name)| *name) {
+        match known_name(name) {
             Some(Name::UserAgent) => self.user_agent(value),
             Some(Name::Allow) => self.rule(line, true, value),
             Some(Name::Disallow) => self.rule(line, false, value),
@@ -378,6 +385,7 @@ mod tests {
             "\u{feff}User-agent: a\nDisallow: /x",
             "  USERAGENT :\ta # me\n\tdisalow:/x#all",
             "user-agent a\nuser agent: b\ndisallow /x",
+            "User-agents: a\nDisallowed: /x",
         ] {
             check(body, "a", "/xy", false);
             check(body, "a", "/y", true);

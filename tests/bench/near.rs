@@ -1,32 +1,39 @@
 //! Measures the content stage: main text, digests, sketches, the near-duplicate index and their
 //! cost, on pages with known truth.
 //!
-//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths junk index cost`; with
-//! `--profile dev` it builds faster, and times are some three times as long.
+//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths junk signatures index
+//! cost`; with `--profile dev` it builds faster, and times are some three times as long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::time::Instant;
 
 use crawler::content::near::{MemoryBands, NearIndex, NearSettings};
+use crawler::content::signature::{
+    Form, SignatureSettings, distance, hyperlink_map, normalized, project,
+};
 use crawler::content::{
     Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
-    WideSketch, probes, resemblance, shingles, soft_error,
+    WideSketch, probes, resemblance, shingles, signature, soft_error,
 };
 
 #[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
 mod junk;
 #[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
 mod pages;
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
+mod replicas;
 use pages::{Chance, OwnBlock, Script, Site, article, borrowed, edit, text};
+use replicas::{Collection, break_even, collection};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn()); 6] = [
+    let parts: [(&str, fn()); 7] = [
         ("main_text", main_text),
         ("pairs", pairs),
         ("widths", widths),
         ("junk", junk_pages),
+        ("signatures", signatures),
         ("index", index),
         ("cost", cost),
     ];
@@ -356,4 +363,43 @@ fn cost() {
 fn junk_pages() {
     println!("\nsoft errors: precision and recall of held fixtures");
     junk::judged(10_000, 80, 200).print();
+}
+
+/// Precision and recall at the thresholds where they are nearest to each other and best.
+fn signatures() {
+    println!("\nRP and HM signatures: break-even of precision and recall (and thresholds C, D)");
+    for (name, pages, hubs, edits) in [
+        ("5,000 pages, 3 of 4 replicas exact", 5_000, 0, -0.75),
+        ("20,000 pages, 3 of 4 replicas exact", 20_000, 0, -0.75),
+        ("20,000 pages, 3 of 4 replicas exact, 10 hubs", 20_000, 10, -0.75),
+        ("20,000 pages, half of the replicas exact, 10 hubs", 20_000, 10, -0.5),
+        ("20,000 pages, 1 % edited, 10 hubs", 20_000, 10, 0.01),
+        ("20,000 pages, 5 % edited, 10 hubs", 20_000, 10, 0.05),
+    ] {
+        let collection = collection(pages, hubs, edits, 5);
+        println!("{name}");
+        signatures_of::<5>(&collection);
+        signatures_of::<8>(&collection);
+    }
+}
+
+fn signatures_of<const K: usize>(collection: &Collection) {
+    let projected = collection.texts.iter().map(|words| project::<K>(words));
+    let rp = normalized(&projected.collect::<Vec<_>>());
+    let hm = |form| {
+        let settings = SignatureSettings { form, ..SignatureSettings::default() };
+        hyperlink_map(&rp, &collection.children, &settings)
+    };
+    let (published, by_degree) = (hm(Form::Published), hm(Form::ByOutDegree));
+    let none = vec![[0.0; K]; rp.len()];
+    print!("  K = {K}");
+    for (what, hm) in [("RP", &none), ("RP+HM published", &published), ("by degree", &by_degree)] {
+        let (value, c, d) = break_even(collection, &rp, hm);
+        let near_zero = hm.iter().filter(|page| distance(page, &[0.0; K]) < 0.02).count();
+        print!("   {what} {value:.3} ({c:.4}, {d:.4})");
+        if what != "RP" {
+            print!(" {:.0} % near zero", 100.0 * near_zero as f64 / hm.len() as f64);
+        }
+    }
+    println!();
 }

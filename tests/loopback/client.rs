@@ -105,6 +105,9 @@ pub(crate) async fn check(name: &str, script: Vec<Step>, want: Want) {
         }
     }
     check_bounds(name, &outcome, &settings);
+    if fetcher.idle() == 0 {
+        bad.all_closed().await;
+    }
     check_going_on(name, &fetcher).await;
 }
 

@@ -52,6 +52,7 @@ async fn check(name: &str, reply: Reply, want: Result<IpAddr, &str>) {
 #[tokio::test]
 async fn every_kind_of_answer_has_its_verdict() {
     check("dns_one", Reply::V4(vec![[127, 0, 0, 1]], 60), Ok(LOOPBACK)).await;
+    check("dns_invalid", Reply::Code(3), Err("not found")).await;
     check("dns_zero", Reply::V4(vec![], 60), Err("not found")).await;
     check("dns_nxdomain", Reply::Code(3), Err("not found")).await;
     check("dns_servfail", Reply::Code(2), Err("failed")).await;
@@ -102,6 +103,40 @@ async fn addresses_in_place_of_names_are_judged_and_never_asked_for() {
         assert!(matches!(got, Err(DnsFailure::Refused(_))), "{host}: {got:?}");
     }
     assert!(server.names().is_empty());
+}
+
+#[tokio::test]
+async fn no_spelling_of_an_inner_address_is_let_through() {
+    let zone = [
+        ("localhost", Reply::V4(vec![[127, 0, 0, 1]], 60)),
+        ("inner.test", Reply::V4(vec![[127, 0, 0, 1], [10, 0, 0, 1]], 60)),
+    ];
+    let server = NameServer::start(&zone).await;
+    let strict = resolver(&Settings { allow: Vec::new(), ..settings(&server) });
+    for url in [
+        "http://127.0.0.1/",
+        "http://localhost/",
+        "http://localhost./",
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0177.0.0.1/",
+        "http://127.1/",
+        "http://0/",
+        "http://[::1]/",
+        "http://[::]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::127.0.0.1]/",
+        "http://[2002:7f00:1::]/",
+        "http://public.example@127.0.0.1/",
+        "http://inner.test/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://10.0.0.1/",
+        "http://\u{ff11}27.0.0.1/",
+    ] {
+        let host = crawler::url::CrawlUrl::parse(url).unwrap().host();
+        let got = strict.resolve(&host).await;
+        assert!(matches!(got, Err(DnsFailure::Refused(_))), "{url}: {got:?}");
+    }
 }
 
 #[tokio::test]

@@ -225,6 +225,17 @@ async fn redirects_are_answers_like_others() {
         let page = format!("HTTP/1.1 {status} Go\r\nLocation: /x\r\nContent-Length: 2\r\n\r\nhi");
         check("redirect", answer(page), Want::Body(status, b"hi", None)).await;
     }
+    for (name, fields) in [
+        ("redir_none", ""),
+        ("redir_empty", "Location: \r\n"),
+        ("redir_spaces", "Location: /a b  c\r\n"),
+        ("redir_two", "Location: /a\r\nLocation: /b\r\n"),
+    ] {
+        let page = format!("HTTP/1.1 302 Go\r\n{fields}Content-Length: 2\r\n\r\nhi");
+        check(name, answer(page), Want::Body(302, b"hi", None)).await;
+    }
+    let big = format!("HTTP/1.1 302 Go\r\nLocation: /x\r\n\r\n{}", "b".repeat(5_000_000));
+    check("redir_bigbody", answer(big), Want::Len(302, 64 * 1024, Some(Truncated::Length))).await;
     let long = format!("HTTP/1.1 302 Go\r\nLocation: /{}\r\n\r\n", "a".repeat(100_000));
     check("redir_long", answer(long), Want::Fails(Failure::HeadTooLarge)).await;
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use crawler::fetch::{Failure, Fetch, HttpVersion, Request, Settings, Truncated};
 use http_body_util::Full;
@@ -9,6 +10,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::client::{answered, check_going_on, failed, request, small};
@@ -26,15 +28,26 @@ enum Speech {
 
 /// Serves TLS; HTTP/1.1 gets the good page. Returns what ALPN chose per connection.
 async fn serve(authority: &Authority, speech: Speech) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let (address, chosen, _) = serve_counted(authority, speech).await;
+    (address, chosen)
+}
+
+/// The same, with the number of open HTTP/2 connections.
+async fn serve_counted(
+    authority: &Authority,
+    speech: Speech,
+) -> (SocketAddr, Arc<Mutex<Vec<String>>>, watch::Receiver<usize>) {
     let config = authority.server("localhost", false, &[b"h2", b"http/1.1"]);
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let chosen = Arc::new(Mutex::new(Vec::new()));
     let seen = chosen.clone();
+    let (open, count) = watch::channel(0);
     tokio::spawn(async move {
         while let Ok((tcp, _)) = listener.accept().await {
             let (acceptor, speech, seen) = (acceptor.clone(), speech.clone(), seen.clone());
+            let open = open.clone();
             tokio::spawn(async move {
                 let Ok(stream) = acceptor.accept(tcp).await else { return };
                 let alpn = stream.get_ref().1.alpn_protocol().unwrap_or_default().to_vec();
@@ -47,7 +60,9 @@ async fn serve(authority: &Authority, speech: Speech) -> (SocketAddr, Arc<Mutex<
                         let _ = server.serve_connection(TokioIo::new(stream), service).await;
                     }
                     Speech::Raw(script) if alpn == "h2" => {
+                        open.send_modify(|open| *open += 1);
                         let _ = play(stream, script, 0, Arc::default()).await;
+                        open.send_modify(|open| *open -= 1);
                     }
                     _ => {
                         let script = vec![Step::Read, Step::Send(GOOD.into()), Step::Hang];
@@ -57,7 +72,7 @@ async fn serve(authority: &Authority, speech: Speech) -> (SocketAddr, Arc<Mutex<
             });
         }
     });
-    (address, chosen)
+    (address, chosen, count)
 }
 
 async fn page(
@@ -203,7 +218,7 @@ async fn floods_and_silence_end_in_bounded_time() {
     ] {
         let authority = Authority::new();
         let fetcher = authority.trusting(&small());
-        let (address, chosen) = serve(&authority, Speech::Raw(script)).await;
+        let (address, chosen, mut open) = serve_counted(&authority, Speech::Raw(script)).await;
         match fetcher.fetch(https(address, "/")).await {
             crawler::fetch::Outcome::Answer(got) => {
                 assert_eq!(got.version, HttpVersion::Http11, "{name}");
@@ -213,6 +228,8 @@ async fn floods_and_silence_end_in_bounded_time() {
             }
         }
         assert!(chosen.lock().unwrap().len() <= 2, "{name}");
+        let closed = open.wait_for(|open| *open == 0);
+        tokio::time::timeout(Duration::from_secs(10), closed).await.expect(name).unwrap();
         check_going_on(name, &fetcher).await;
     }
 }

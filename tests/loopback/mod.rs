@@ -4,6 +4,9 @@
 //! client must still fetch a good page. Time limits are made small instead of waiting for the real
 //! ones, and nothing is asserted about how long anything took.
 
+#![allow(clippy::unwrap_used)]
+
+mod behaviours;
 mod client;
 mod dns;
 mod framing;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// One thing that a server does on a connection.
@@ -40,6 +41,7 @@ pub(crate) const GOOD: &str =
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     log: Arc<Mutex<Vec<(usize, String)>>>,
+    open: Arc<watch::Sender<usize>>,
     task: JoinHandle<()>,
 }
 
@@ -50,21 +52,25 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let log = Arc::new(Mutex::new(Vec::new()));
         let seen = log.clone();
+        let open = Arc::new(watch::Sender::new(0));
+        let count = open.clone();
         let task = tokio::spawn(async move {
             let mut number = 0;
             while let Ok((stream, _)) = listener.accept().await {
                 let script = scripts[number.min(scripts.len() - 1)].clone();
-                let seen = seen.clone();
+                let (seen, count) = (seen.clone(), count.clone());
+                count.send_modify(|open| *open += 1);
                 tokio::spawn(async move {
                     if script.iter().any(|step| matches!(step, Step::Reset)) {
                         stream.set_zero_linger().unwrap();
                     }
                     let _ = play(stream, script, number, seen).await;
+                    count.send_modify(|open| *open -= 1);
                 });
                 number += 1;
             }
         });
-        Server { address, log, task }
+        Server { address, log, open, task }
     }
 
     /// Starts a server that plays one script on every connection.
@@ -75,6 +81,13 @@ impl Server {
     /// Returns the requests so far, each with the number of its connection.
     pub(crate) fn requests(&self) -> Vec<(usize, String)> {
         self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until every connection has been closed by the client, or by its script.
+    pub(crate) async fn all_closed(&self) {
+        let mut open = self.open.subscribe();
+        let closed = open.wait_for(|open| *open == 0);
+        tokio::time::timeout(Duration::from_secs(10), closed).await.unwrap().unwrap();
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

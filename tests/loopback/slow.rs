@@ -1,9 +1,10 @@
 //! Servers that are slow, silent, endless or gone.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use crawler::fetch::{Failure, Fetch, Purpose, Truncated};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::client::{Want, answered, check, check_going_on, failed, fetcher, get, request, small};
 use super::server::{Server, Step, answer};
@@ -94,17 +95,41 @@ async fn chunks_that_are_mostly_framing_are_cut_by_wire_bytes() {
 
 #[tokio::test]
 async fn robots_have_limits_of_their_own() {
+    use crawler::clock::Span;
+    let settings = crawler::fetch::Settings { robots_total: Span::millis(900), ..small() };
+    let fetcher = fetcher(&settings);
+    let head = b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n".to_vec();
+    for (rest, len, why) in [
+        (Step::SendForever(vec![b'#'; 4096]), 1 << 20, Truncated::Length),
+        (Step::DripForever(b'#'), 0, Truncated::Time),
+    ] {
+        let server = Server::playing(vec![Step::Read, Step::Send(head.clone()), rest]).await;
+        let mut robots = request(&server.url("/robots.txt"));
+        robots.purpose = Purpose::Robots;
+        let got = answered(fetcher.fetch(robots).await);
+        assert_eq!(got.truncated, Some(why));
+        assert!(got.body.starts_with(b"User-agent: *\n"));
+        assert!(len == 0 || got.body.len() == len);
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_never_answers_is_given_up() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    // Nobody accepts: once the backlog is full, further attempts are left without an answer.
+    let mut waiting = Vec::new();
+    let patience = Duration::from_millis(200);
+    while let Ok(stream) = tokio::time::timeout(patience, TcpStream::connect(address)).await {
+        waiting.push(stream.unwrap());
+        assert!(waiting.len() < 100, "a backlog of one holds a hundred");
+    }
     let fetcher = fetcher(&small());
-    let script = vec![
-        Step::Read,
-        Step::Send(b"HTTP/1.1 200 OK\r\n\r\n".to_vec()),
-        Step::SendForever(vec![b'#'; 4096]),
-    ];
-    let server = Server::playing(script).await;
-    let mut robots = request(&server.url("/robots.txt"));
-    robots.purpose = Purpose::Robots;
-    let got = answered(fetcher.fetch(robots).await);
-    assert_eq!((got.body.len(), got.truncated), (1 << 20, Some(Truncated::Length)));
+    let got = failed(get(&fetcher, &format!("http://{address}/")).await);
+    assert_eq!(got.failure, Failure::ConnectTimeout);
+    check_going_on("unroutable", &fetcher).await;
 }
 
 #[tokio::test]

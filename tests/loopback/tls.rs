@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crawler::fetch::{Failure, Fetch, HyperFetch, Settings};
+use crawler::fetch::{Failure, Fetch, HttpVersion, HyperFetch, Settings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::TcpListener;
@@ -168,6 +168,22 @@ fn old_hello() -> Vec<u8> {
     let mut record = vec![22, 3, 1, 0, hello.len() as u8 + 4, 2, 0, 0, hello.len() as u8];
     record.extend(hello);
     record
+}
+
+#[tokio::test]
+async fn http10_with_keep_alive_is_spoken_over_tls() {
+    let authority = Authority::new();
+    let fetcher = authority.trusting(&small());
+    let page =
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 4\r\n\r\ngood".to_vec();
+    let once = vec![Step::Read, Step::Send(page)];
+    let script = [once.clone(), once].concat();
+    let (address, handshakes) = serve(authority.server("localhost", false, &[]), script).await;
+    for _ in 0..2 {
+        let got = answered(fetcher.fetch(https(address)).await);
+        assert_eq!((got.version, &got.body[..]), (HttpVersion::Http10, &b"good"[..]));
+    }
+    assert_eq!(handshakes.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

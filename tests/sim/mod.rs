@@ -104,6 +104,7 @@ impl World {
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
             homes.into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+        let db = Arc::downgrade(crawl.state().db());
         let died = self.store.died();
         let run = tokio::select! {
             biased;
@@ -112,6 +113,14 @@ impl World {
                 Run::Ended(Box::new(summary.expect("no failure of our own")))
             }
         };
+        drop(crawl);
+        // Aborted visits hold the database until the runtime has dropped them.
+        for _ in 0..1000 {
+            if db.strong_count() == 0 {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
         if judge {
             let verdict = web.log().verdict().expect("a judge was appointed");
             assert_eq!(verdict.violations, 0, "{:?}", verdict.examples);
@@ -154,7 +163,9 @@ async fn a_web_of_many_kinds_is_crawled_to_its_end_and_nobody_is_hurried() {
 #[tokio::test(start_paused = true)]
 async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
     for seed in seeds(4) {
-        let draft = Draft { hosts: 12, pages: (3, 40), sick: 0, touchy: 0, ..Draft::default() };
+        // Without dust: session ids depend on when a page was first seen.
+        let draft =
+            Draft { hosts: 12, pages: (3, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
         let calm = World::new(WebSpec::draw(seed, &draft));
         calm.run(START, true, Crash::Never).await;
         let want = calm.store.urls();
@@ -207,8 +218,6 @@ async fn a_fault_in_the_gap_is_caught() {
     let mut world = World::new(WebSpec::draw(1, &draft));
     world.politeness.min_delay = Span::millis(0);
     world.politeness.factor = 0.0;
-    let clock = Arc::new(Clock::starting_at(START));
-    drop(clock);
     // The judge wants a second where the crawl was told to keep none.
     let broken = {
         let mut strict = World::new((*world.web).clone());

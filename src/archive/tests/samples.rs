@@ -15,7 +15,7 @@ use crate::archive::{
 use crate::clock::ByteSize;
 
 /// Where samples go; the guard removes them unless somebody asked for them.
-fn sample_dir(name: &str) -> (PathBuf, Option<tempfile::TempDir>) {
+pub(super) fn sample_dir(name: &str) -> (PathBuf, Option<tempfile::TempDir>) {
     match std::env::var_os("ARCHIVE_SAMPLES") {
         Some(dir) => {
             let dir = Path::new(&dir).join(name);
@@ -29,7 +29,7 @@ fn sample_dir(name: &str) -> (PathBuf, Option<tempfile::TempDir>) {
     }
 }
 
-async fn write_all(settings: Settings) -> Vec<Written> {
+pub(super) async fn write_all(settings: Settings) -> Vec<Written> {
     let (archive, opened) = Archive::open(settings, about(), None).unwrap();
     assert_eq!(opened.cuts, []);
     let mut written = vec![archive.write_dns(Arc::new(dns())).await.unwrap()];
@@ -53,7 +53,7 @@ pub(super) fn records(path: &Path) -> Vec<Record> {
     std::iter::from_fn(|| reader.next_record(1 << 20)).map(Result::unwrap).collect()
 }
 
-fn finished(dir: &Path, ending: &str) -> Vec<PathBuf> {
+pub(super) fn finished(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<_> =
         entries.filter(|path| path.to_str().unwrap().ends_with(ending)).collect();
