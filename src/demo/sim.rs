@@ -300,7 +300,7 @@ fn head_block(page: &Page) -> Bytes {
 fn chunks(payload: &[u8], whole: bool) -> Bytes {
     let mut wire = BytesMut::with_capacity(payload.len() + 24);
     if !payload.is_empty() {
-        wire.put_slice(format!("{:x}\r\n", payload.len()).as_bytes());
+        wire.put_slice(format!("{:X}\r\n", payload.len()).as_bytes());
         wire.put_slice(payload);
         wire.put_slice(b"\r\n");
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::draw::{Draw, word};
 use super::spec::{
-    Busy, DnsAnswer, Habits, Latency, Redirects, RetryAfter, RobotsAnswer, SiteSpec, Sitemap,
-    Traps, UrlStyle,
+    Busy, DnsAnswer, Habits, Language, Latency, Redirects, RetryAfter, RobotsAnswer, SiteSpec,
+    Sitemap, Traps, UrlStyle,
 };
 use super::web::WebSpec;
 
@@ -52,12 +52,12 @@ fn docs() -> SiteSpec {
     site
 }
 
-/// `story?id=` beside `story_`, tracking parameters, and stories that repeat others.
+/// `story?id=` beside `story_`, tracking parameters, a feed, and stories that repeat others.
 fn news() -> SiteSpec {
     let mut site = demo_site("www.news.test", 140, UrlStyle::Story);
     site.habits = Habits { share: 50, story: true, tracking: 2, ..Habits::default() };
     site.near_replicas = 80;
-    (site.volatile_line, site.chunked) = (true, true);
+    (site.volatile_line, site.chunked, site.feed) = (true, true, true);
     site
 }
 
@@ -77,13 +77,14 @@ fn shop() -> SiteSpec {
     site
 }
 
-/// Upper and lower case, redirects in chains and in a circle, and what robots.txt forbids.
+/// Upper and lower case, redirects in chains and in a circle, and what robots.txt and the pages
+/// themselves forbid.
 fn wiki() -> SiteSpec {
     let mut site = demo_site("wiki.test", 90, UrlStyle::Folders);
     site.habits = Habits { share: 40, case: true, ..Habits::default() };
     site.redirects =
         Redirects { share: 20, chain: 2, looping: true, cross_host: true, ..Redirects::default() };
-    (site.private_pages, site.broken_markup) = (3, 100);
+    (site.private_pages, site.broken_markup, site.directives) = (3, 100, true);
     site.robots = vec![(Duration::ZERO, RobotsAnswer::rules(&["/private/"], None))];
     site
 }
@@ -178,6 +179,16 @@ fn draw_site(draw: &mut Draw, draft: &Draft, number: u32) -> SiteSpec {
         site.robots = vec![(Duration::ZERO, RobotsAnswer::rules(&["/private/"], None))];
         site.private_pages = draw.below(4) as u32;
     }
+    site.language = match draw.below(10) {
+        0 => Language::Accented,
+        1 => Language::Cyrillic,
+        2 => Language::Ideographs,
+        _ => Language::Latin,
+    };
+    site.directives = draw.below(4) == 0;
+    site.feed = draw.below(4) == 0;
+    site.dead_links = draw.below(3) as u32 * 20;
+    site.redirects.hostile = draw.below(20) == 0;
     let hit = |draw: &mut Draw, share: u32| draw.below(1000) < u64::from(share);
     if hit(draw, draft.dust) {
         site.habits = draw_habits(draw, site.style);

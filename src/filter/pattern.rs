@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regex::{RegexSet, RegexSetBuilder};
 
-use crate::url::{CrawlUrl, surt};
+use crate::url::CrawlUrl;
 
 use super::places::{Place, Places};
 
@@ -101,7 +101,8 @@ fn parse(text: &str) -> Result<Pattern, String> {
     }
     if text.contains("://") {
         let url = CrawlUrl::parse(text).map_err(|error| error.to_string())?;
-        return Ok(Pattern::Place(Place::Prefix(surt(&url))));
+        let (host, path) = (url.host_str().to_owned(), url.path_and_query().to_owned());
+        return Ok(Pattern::Place(Place::Prefix { host, path }));
     }
     let name = text.strip_prefix('.').unwrap_or(text);
     let refused = || {

@@ -1,18 +1,19 @@
-//! A set of hosts, domains and SURT prefixes, quick to ask at any size.
+//! A set of hosts, domains and prefixes, quick to ask at any size.
 
 use std::collections::HashMap;
 
-use crate::url::{CrawlUrl, surt};
+use crate::url::CrawlUrl;
 
 /// Places of the web, each with a number that says which entry it came from.
 ///
-/// Asking costs one hash look-up per label of the host and one binary search, whatever the size.
+/// Asking costs one hash look-up per label of the host and a binary search among the prefixes of one
+/// host, whatever the size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     hosts: HashMap<Box<str>, u32>,
     domains: HashMap<Box<str>, u32>,
-    /// Sorted; none is a prefix of another, so only one neighbour can match.
-    prefixes: Vec<(Box<str>, u32)>,
+    /// Path prefixes by host. Sorted; none is a prefix of another, so only one neighbour can match.
+    prefixes: HashMap<Box<str>, Vec<(Box<str>, u32)>>,
 }
 
 impl Places {
@@ -27,18 +28,22 @@ impl Places {
                 Place::Domain(name) => {
                     set.domains.entry(name.into()).or_insert(number);
                 }
-                Place::Prefix(prefix) => set.prefixes.push((prefix.into(), number)),
+                Place::Prefix { host, path } => {
+                    set.prefixes.entry(host.into()).or_default().push((path.into(), number));
+                }
             }
         }
-        set.prefixes.sort();
-        // After sorting, everything below a prefix directly follows it.
-        set.prefixes.dedup_by(|next, kept| next.0.starts_with(&*kept.0));
+        for paths in set.prefixes.values_mut() {
+            paths.sort();
+            // After sorting, everything below a prefix directly follows it.
+            paths.dedup_by(|next, kept| next.0.starts_with(&*kept.0));
+        }
         set
     }
 
     /// Returns how many places there are.
     pub(super) fn len(&self) -> usize {
-        self.hosts.len() + self.domains.len() + self.prefixes.len()
+        self.hosts.len() + self.domains.len() + self.prefixes.values().map(Vec::len).sum::<usize>()
     }
 
     /// Returns the number of an entry that holds the URL.
@@ -66,13 +71,11 @@ impl Places {
     }
 
     fn prefix(&self, url: &CrawlUrl) -> Option<u32> {
-        if self.prefixes.is_empty() {
-            return None;
-        }
-        let key = surt(url);
-        let after = self.prefixes.partition_point(|(prefix, _)| **prefix <= *key);
-        let (prefix, number) = self.prefixes.get(after.checked_sub(1)?)?;
-        key.starts_with(&**prefix).then_some(*number)
+        let paths = self.prefixes.get(url.host_str())?;
+        let asked = url.path_and_query();
+        let after = paths.partition_point(|(path, _)| **path <= *asked);
+        let (path, number) = paths.get(after.checked_sub(1)?)?;
+        asked.starts_with(&**path).then_some(*number)
     }
 
     /// Returns one set of both; numbers are kept as they are.
@@ -83,7 +86,11 @@ impl Places {
     fn entries(&self) -> impl Iterator<Item = (Place, u32)> + '_ {
         let hosts = self.hosts.iter().map(|(host, n)| (Place::Host(host.to_string()), *n));
         let domains = self.domains.iter().map(|(name, n)| (Place::Domain(name.to_string()), *n));
-        let prefixes = self.prefixes.iter().map(|(text, n)| (Place::Prefix(text.to_string()), *n));
+        let prefixes = self.prefixes.iter().flat_map(|(host, paths)| {
+            let place =
+                |path: &str| Place::Prefix { host: host.to_string(), path: path.to_owned() };
+            paths.iter().map(move |(path, n)| (place(path), *n))
+        });
         hosts.chain(domains).chain(prefixes)
     }
 }
@@ -95,13 +102,22 @@ pub(super) enum Place {
     Host(String),
     /// A domain with all below it.
     Domain(String),
-    /// A SURT prefix.
-    Prefix(String),
+    /// What begins with this path on a host: one SURT prefix.
+    Prefix {
+        /// The host.
+        host: String,
+        /// The beginning of path and query.
+        path: String,
+    },
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn prefix(host: &str, path: &str) -> Place {
+        Place::Prefix { host: host.to_owned(), path: path.to_owned() }
+    }
 
     fn find(places: &Places, url: &str) -> Option<u32> {
         places.find(&CrawlUrl::parse(url).unwrap())
@@ -112,9 +128,9 @@ mod tests {
         let places = Places::new([
             (Place::Host("a.test".into()), 1),
             (Place::Domain("example.org".into()), 2),
-            (Place::Prefix("test,b)/docs/".into()), 3),
-            (Place::Prefix("test,b)/docs/deep/".into()), 4),
-            (Place::Prefix("test,b)/e".into()), 5),
+            (prefix("b.test", "/docs/"), 3),
+            (prefix("b.test", "/docs/deep/"), 4),
+            (prefix("b.test", "/e"), 5),
         ]);
         assert_eq!(places.len(), 4);
         for (url, want) in [
@@ -136,12 +152,14 @@ mod tests {
 
     #[test]
     fn a_hundred_thousand_prefixes_are_searched_not_scanned() {
-        let prefixes = (0..100_000).map(|n| (Place::Prefix(format!("test,h{n})/a/")), n));
+        let host = |n: u32| format!("h{}.test", n % 1_000);
+        let prefixes = (0..100_000).map(|n| (prefix(&host(n), &format!("/d{n}/")), n));
         let places = Places::new(prefixes);
         assert_eq!(places.len(), 100_000);
         for n in (0..100_000).step_by(997) {
-            assert_eq!(find(&places, &format!("http://h{n}.test/a/x")), Some(n));
-            assert_eq!(find(&places, &format!("http://h{n}.test/b")), None);
+            assert_eq!(find(&places, &format!("http://{}/d{n}/x", host(n))), Some(n));
+            assert_eq!(find(&places, &format!("http://{}/d{n}", host(n))), None);
+            assert_eq!(find(&places, &format!("http://{}/d{n}/x", host(n + 1))), None);
         }
     }
 }

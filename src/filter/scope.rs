@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::url::{CrawlUrl, surt};
+use crate::url::CrawlUrl;
 
 use super::places::{Place, Places};
 use super::settings::Scope;
@@ -61,18 +61,15 @@ fn place(scope: Scope, seed: &CrawlUrl) -> Place {
     match scope {
         Scope::Host | Scope::Any => Place::Host(seed.host_str().to_owned()),
         Scope::Domain => Place::Domain(seed.site().as_str().to_owned()),
-        Scope::Prefix => Place::Prefix(folder(seed)),
+        Scope::Prefix => Place::Prefix { host: seed.host_str().to_owned(), path: folder(seed) },
     }
 }
 
-/// Returns the SURT prefix of a seed's folder: the path up to its last slash.
+/// Returns the folder of a seed: its path up to the last slash.
 fn folder(seed: &CrawlUrl) -> String {
-    let mut prefix = surt(seed);
-    let query = seed.path_and_query().len() - seed.path().len();
-    prefix.truncate(prefix.len() - query);
-    let end = prefix.rfind('/').map_or(prefix.len(), |slash| slash + 1);
-    prefix.truncate(end);
-    prefix
+    let path = seed.path();
+    let end = path.rfind('/').map_or(path.len(), |slash| slash + 1);
+    path[..end].to_owned()
 }
 
 #[cfg(test)]
