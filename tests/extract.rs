@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crawler::clock::ByteSize;
 use crawler::extract::{Extracted, LinkKind, Page, Settings, extract};
 use crawler::url::CrawlUrl;
 use proptest::prelude::*;
@@ -16,7 +17,9 @@ const URL: &str = "http://pages.example/dir/page.html";
 fn facts(body: &[u8], content_type: &str) -> Extracted {
     let url = CrawlUrl::parse(URL).unwrap();
     let page = Page { url: &url, content_type: Some(content_type), link_headers: &[], body };
-    let settings = Settings { links_max: 1_000_000, ..Settings::default() };
+    // Bounds so wide that no honest page meets them.
+    let settings =
+        Settings { links_max: 1_000_000, text_max: ByteSize::mib(64), ..Settings::default() };
     extract(&page, &settings)
 }
 
