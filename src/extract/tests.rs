@@ -320,6 +320,14 @@ fn deep_nesting_hides_no_link() {
 }
 
 #[test]
+fn a_tag_beyond_the_memory_of_the_tokenizer_is_passed_over() {
+    let settings = Settings { parse_memory_max: ByteSize::mib(1), ..Settings::default() };
+    let attributes: String = (0..100_000).map(|i| format!(" a{i}")).collect();
+    let facts = page_with(&format!("<a href=x>x</a><p{attributes}><a href=y>y</a>"), &settings);
+    assert_eq!(facts.links.len(), 2);
+}
+
+#[test]
 fn sitemaps_and_feeds_become_links() {
     let url = CrawlUrl::parse("http://e.org/sitemap.xml").unwrap();
     let of = |body: &str| {
