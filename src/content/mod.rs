@@ -170,13 +170,15 @@ pub struct Analysis {
     /// Digest of the main text by structure alone: the same page has the same whenever it comes.
     pub text_digest: TextDigest,
     /// Digest of the main text without the site's boilerplate and with every number alike: pages
-    /// that differ in a counter, a date or the month of a calendar have the same.
+    /// that differ in a counter, a date or the month of a calendar have the same. It compares pages
+    /// of one site only, as each site has its own boilerplate.
     pub core_digest: u64,
     /// Words of the main text, without the site's boilerplate.
     pub words: u32,
     /// Words of the whole page.
     pub words_all: u32,
-    /// Whether the main text has too few shingles to be evidence.
+    /// Whether the main text is no evidence: it has too few shingles, or neither structure nor a
+    /// model of the site can tell it from navigation.
     pub thin: bool,
     /// The sketch of the crawl log; `None` where the page is thin.
     pub sketch: Option<Sketch>,
@@ -240,7 +242,8 @@ impl Content {
             let word = |at: usize| words.hashes()[at];
             for_each_shingle(*piece, width, word, |_, _, shingle| self.shingles.push(shingle));
         }
-        let sketches = sketch(&self.shingles);
+        let evidence = chosen.found || !known.is_empty();
+        let sketches = sketch(&self.shingles).filter(|_| evidence);
         Analysis {
             text_digest: text_digest(words, &strict),
             core_digest: core_digest(words, &kept),
