@@ -190,6 +190,8 @@ pub struct Analysis {
     pub main_words: Vec<u64>,
     /// The distinct words of the page outside navigation, header and footer.
     pub word_set: WordSet,
+    /// A few shingles, by which a host that repeats itself is known: see [`trap`].
+    pub sample: trap::Sample,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
@@ -255,6 +257,7 @@ impl Content {
             model_version: known.version(),
             main_words,
             word_set: WordSet::of(words, &all),
+            sample: trap::Sample::of(&self.shingles),
             links: page.links,
             windows,
         }
