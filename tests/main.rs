@@ -1,3 +1,4 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+mod dust_paper;
 mod tidy;

@@ -178,7 +178,7 @@ mod tests {
     fn urls_with_a_common_prefix_or_suffix_stand_together() {
         let urls = vec!["h/a/1", "h/b/1", "h/a", "g/a/1", "h/a/12", "", "h/a/1/2/3", "1"];
         let count = urls.len();
-        let list = UrlList { sizes: vec![None; count], sketches: vec![&[]; count], urls };
+        let list = UrlList { urls, ..UrlList::default() };
         let table = Table::new(&list);
         for place in 1..count {
             let shared = (0..place).map(|other| table.shared_prefix(other, place)).max();
