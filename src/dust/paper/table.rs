@@ -7,8 +7,9 @@
 use super::list::UrlList;
 use super::token::{TokenId, TokenTable, tokens};
 
-/// URLs longer than this many tokens are left out; places inside a URL are 16 bits wide.
-const TOKENS_MAX: usize = 60_000;
+/// URLs longer than this many tokens are left out: it is far more than browsers and servers take,
+/// and the work for a URL may grow with the square of its length.
+const TOKENS_MAX: usize = 4_000;
 
 /// The tokens of a list. A URL's place is its rank by first tokens.
 pub(super) struct Table<'a> {
