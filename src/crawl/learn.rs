@@ -304,6 +304,17 @@ impl State {
         Ok(true)
     }
 
+    /// Passes an operator's decision about a rule on to the miner.
+    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
+        if !self.learner.is_on() {
+            return "rules are off in this crawl (dust.mode)".to_owned();
+        }
+        let said = self.learner.tell(Tell::Decide(id, enforce, now));
+        self.said.extend(said);
+        let word = if enforce { "put in force" } else { "taken out of force" };
+        format!("rule {id} is {word} as soon as the miner has heard of it")
+    }
+
     /// Ends the miner's part of a run.
     ///
     /// # Errors
@@ -311,7 +322,7 @@ impl State {
     pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         if self.learner.is_on() {
             let patience = std::time::Duration::from_secs(5);
-            let said = self.learner.last_words(now, patience);
+            let said = self.learner.last_words(patience);
             self.said.extend(said);
             self.apply_said(now)?;
         }

@@ -74,8 +74,8 @@ pub(super) enum Tell {
     Suppressed(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
     Decide(RuleId, bool, Timestamp),
-    /// Say what is worth keeping, now.
-    Checkpoint(Timestamp),
+    /// Say what is worth keeping.
+    Checkpoint,
 }
 
 /// What the miner answers.
@@ -154,12 +154,8 @@ impl Learner {
 
     /// Returns the last checkpoint, at the end of a run; waits for a mining that is under way, at
     /// most as long as `patience`.
-    pub(super) fn last_words(
-        &mut self,
-        now: Timestamp,
-        patience: std::time::Duration,
-    ) -> Vec<Said> {
-        let mut answers = self.tell(Tell::Checkpoint(now));
+    pub(super) fn last_words(&mut self, patience: std::time::Duration) -> Vec<Said> {
+        let mut answers = self.tell(Tell::Checkpoint);
         if let Learner::Thread { said, .. } = self {
             while let Ok(answer) = said.recv_timeout(patience) {
                 let last = matches!(answer, Said::Keep(..));
@@ -230,7 +226,7 @@ impl Mind {
                     tracing::warn!(rule = rule.0, "there is no such rule");
                 }
             }
-            Tell::Checkpoint(_) => said.push(self.keep()),
+            Tell::Checkpoint => said.push(self.keep()),
         }
         self.report(&mut said);
         said

@@ -21,6 +21,7 @@ use crate::clock::{Span, Timestamp};
 use crate::db::Batch;
 use crate::db::families::meta::Counters;
 use crate::dns::Resolve;
+use crate::dust::RuleId;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
 use crate::frontier::{Errand, HostId, Next};
 use crate::{content, extract};
@@ -53,6 +54,15 @@ pub enum Command {
         pattern: String,
         /// True to change nothing.
         preview: bool,
+        /// The answer.
+        reply: oneshot::Sender<String>,
+    },
+    /// Take a rule out of force, or put it in.
+    Rule {
+        /// The rule.
+        id: RuleId,
+        /// True to put it in force.
+        enforce: bool,
         /// The answer.
         reply: oneshot::Sender<String>,
     },
@@ -450,6 +460,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                         format!("{dropped} queued URLs match `{pattern}`")
                     }
                 };
+                answer(reply, text);
+            }
+            Command::Rule { id, enforce, reply } => {
+                let text = self.state.decide_rule(id, enforce, now);
                 answer(reply, text);
             }
             Command::Include(pattern, reply) => {
