@@ -121,8 +121,8 @@ impl Batch {
         let uri = capture.url.as_str();
         let digest = payload_digest(payload_of(answer));
         let kind = if of.is_some() { Kind::Revisit } else { Kind::Response };
-        // A block with status 304 would be replayed as an answer without a body; of a record without
-        // a block, replay takes head and body from the record that it refers to.
+        // A block with status 304 would be replayed as an answer without a body; without a block,
+        // replay takes head and body from the record that it refers to.
         let has_head = of.is_none_or(|of| of.profile == Profile::IdenticalPayload);
         let (content_type, head) =
             if has_head { (RESPONSE_TYPE, &answer.head_block[..]) } else { ("", &[][..]) };

@@ -1,8 +1,8 @@
 //! The archive: WARC/1.1 files that other tools replay, with a CDXJ index beside each.
 //!
-//! Every visit leaves its records, failed ones too: response (or revisit), request and metadata, one
-//! gzip member each, byte for byte as received for HTTP/1.x. One task owns the open file behind a
-//! bounded channel ([`Archive`]); digests and compression are done by the callers.
+//! Every visit leaves its records, failed ones too: response (or revisit), request and metadata,
+//! one gzip member each, byte for byte as received for HTTP/1.x. One task owns the open file behind
+//! a bounded channel ([`Archive`]); digests and compression are done by the callers.
 //!
 //! Upholds **I5**, archive first: [`Archive::write`] answers when the records are in the file, the
 //! state then commits [`Written::position`] in the batch of the visit, and [`Archive::open`] cuts
@@ -10,9 +10,9 @@
 //! torn record, no lost visit and no record twice. A full disk is no end: what was begun is undone
 //! and the same capture can be given again ([`ArchiveError::is_full`]).
 //!
-//! A file is `PREFIX-YYYYMMDDhhmmss-SERIAL.warc.gz`, with `.open` behind it while it grows. Only the
-//! kill of the process is survived without loss under every [`SyncPolicy`]; a power cut may take
-//! what was not yet forced to the disk, and then [`ArchiveError::Short`] says so.
+//! A file is `PREFIX-YYYYMMDDhhmmss-SERIAL.warc.gz`, with `.open` behind it while it grows. Only
+//! the kill of the process is survived without loss under every [`SyncPolicy`]; a power cut may
+//! take what was not yet forced to the disk, and then [`ArchiveError::Short`] says so.
 //!
 //! It does not decide what is kept: which visits, and which of them are revisits, is the crawl's
 //! choice. It follows no link and repairs no server's error: a payload is what was received.

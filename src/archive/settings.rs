@@ -18,12 +18,13 @@ pub struct Settings {
     pub size_max: ByteSize,
     /// How records are stored.
     pub compression: Compression,
-    /// Effort of gzip, 1 (fast) to 9 (small); 6 is a quarter smaller than 1 at a third of its speed.
+    /// Effort of gzip, 1 (fast) to 9 (small); 6 saves a quarter over 1 at a third of its
+    /// speed.
     pub level: u32,
     /// Whether a CDXJ index is kept beside each file.
     pub cdxj: bool,
-    /// When records are forced to the disk. A killed process loses nothing under any policy; this is
-    /// about power cuts.
+    /// When records are forced to the disk. A killed process loses nothing under any policy; this
+    /// is about power cuts.
     pub sync: SyncPolicy,
     /// Longest time that a written record stays unforced under `sync = "interval"`.
     pub sync_interval: Span,

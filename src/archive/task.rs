@@ -156,7 +156,10 @@ async fn run(mut writer: Writer, mut messages: mpsc::Receiver<Message>) {
             () = due => {
                 unforced = None;
                 // Not fatal: the next write or the end of the file meets the same error again.
-                let synced = task::spawn_blocking(move || { let done = writer.sync(); (writer, done) });
+                let synced = task::spawn_blocking(move || {
+                    let done = writer.sync();
+                    (writer, done)
+                });
                 let Ok((back, done)) = synced.await else { return };
                 writer = back;
                 if let Err(error) = done {

@@ -47,7 +47,9 @@ fn read(bytes: &[u8]) -> (usize, Vec<Damage>) {
 
 proptest! {
     #[test]
-    fn random_bytes_are_damage_and_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn random_bytes_are_damage_and_never_a_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+    ) {
         let (records, damages) = read(&bytes);
         prop_assert_eq!(records, 0);
         prop_assert_eq!(damages.is_empty(), bytes.is_empty());
