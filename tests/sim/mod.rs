@@ -281,3 +281,56 @@ async fn hosts_on_one_address_are_kept_apart_where_the_group_is_the_address() {
     let log = crawler::crawl::audit::audit(world.logs.path(), None).expect("the log is read");
     assert_eq!(log.violations.len(), 0, "{:?}", log.violations);
 }
+
+impl World {
+    /// Returns the documents of the web that were fetched under some URL.
+    fn documents(&self) -> std::collections::BTreeSet<crawler::demo::DocumentId> {
+        let urls = self.store.urls();
+        let parsed = urls.iter().filter_map(|url| crawler::url::CrawlUrl::parse(url).ok());
+        parsed
+            .filter_map(|url| match self.web.truth(&url) {
+                Some(crawler::demo::Truth::Document { id, .. }) => Some(id),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn learned_rules_save_fetches_and_cost_no_document() {
+    for seed in seeds(2) {
+        let draft = Draft {
+            hosts: 4,
+            pages: (120, 300),
+            sick: 0,
+            touchy: 0,
+            dust: 1000,
+            ..Draft::default()
+        };
+        let mut crawled = Vec::new();
+        for dust in [DustMode::Off, DustMode::Enforce] {
+            let mut world = World::new(WebSpec::draw(seed, &draft));
+            world.dust = dust;
+            let (run, _) = world.run(START, true, Crash::Never).await;
+            let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+            balanced(&summary);
+            assert_eq!(summary.ended, Ended::Complete);
+            crawled.push((world.documents(), summary.counters));
+        }
+        let [(all, plain), (kept, learned)] = &crawled[..] else { unreachable!("two crawls") };
+        let lost: Vec<_> = all.difference(kept).collect();
+        println!(
+            "seed {seed}: {} documents, {} requests without rules, {} with them ({} probes, {} \
+             suppressed), lost {}",
+            all.len(),
+            plain.requests,
+            learned.requests,
+            learned.probe_requests,
+            learned.suppressed,
+            lost.len()
+        );
+        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}");
+        assert!(learned.suppressed > 0, "seed {seed}: nothing was learned");
+        assert!(learned.requests < plain.requests, "seed {seed}: {learned:?}");
+    }
+}
