@@ -66,12 +66,25 @@ pub struct Config {
     pub extract: extract::Settings,
     /// How text is judged.
     pub content: content::Settings,
+    /// Learning which URLs lead to the same text.
+    pub dust: crawl::DustSettings,
     /// WARC files.
     pub archive: archive::Settings,
     /// Memory and durability of the state.
     pub state: db::Settings,
     /// Politeness of single hosts: `[host."slow.example.org"]`.
     pub host: BTreeMap<String, frontier::HostOverride>,
+}
+
+impl Config {
+    /// Returns what is done with learned rules, the purpose considered.
+    pub fn dust_mode(&self) -> crawl::DustMode {
+        match (self.dust.mode, self.purpose) {
+            (crawl::DustMode::Auto, Purpose::Archive) => crawl::DustMode::Suggest,
+            (crawl::DustMode::Auto, _) => crawl::DustMode::Enforce,
+            (mode, _) => mode,
+        }
+    }
 }
 
 impl Default for Config {
@@ -92,6 +105,7 @@ impl Default for Config {
             fetch: fetch::Settings::default(),
             extract: extract::Settings::default(),
             content: content::Settings::default(),
+            dust: crawl::DustSettings::default(),
             archive: archive::Settings::default(),
             state: db::Settings::default(),
             host: BTreeMap::new(),

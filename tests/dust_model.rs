@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use crawler::clock::Timestamp;
 use crawler::dust::sketch::Sketch;
-use crawler::dust::{Declared, Fetched, Fetcher, Observation, RuleSet, Settings, Text, learn};
+use crawler::dust::{
+    Declared, Fetched, Fetcher, Observation, Report, RuleBook, RuleSet, Settings, Text, learn,
+};
 use crawler::url::CrawlUrl;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -99,9 +101,7 @@ impl Fetcher for Loopback {
             if status >= 400 {
                 return Fetched::Gone;
             }
-            let body = body.split_once("<p>").map_or("", |(_, rest)| rest);
-            let text = body.split_once("</p>").map_or(body, |(text, _)| text);
-            return page(&self.boilerplate[url.site().as_str()], &shingles(text));
+            return page(&self.boilerplate[url.site().as_str()], &shingles(words_of(&body)));
         }
         Fetched::Gone
     }
@@ -132,18 +132,103 @@ fn observe(line: &Line, boilerplate: &HashMap<String, HashSet<u64>>) -> Observat
     }
 }
 
+/// Reads a log of sizes, and learns the site's boilerplate from a sample of its pages.
+fn read_sizes(path: &str, fetcher: &mut Loopback) -> Vec<Observation> {
+    let text = std::fs::read_to_string(path).expect("the log is readable");
+    let mut log = Vec::new();
+    let mut sampled: HashMap<String, Vec<HashSet<u64>>> = HashMap::new();
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let (Ok(url), Ok(status)) = (CrawlUrl::parse(fields[0]), fields[1].parse()) else {
+            continue;
+        };
+        let size = |field: &str| field.parse::<u32>().ok();
+        let text = match (size(fields[2]), size(fields[3])) {
+            (Some(min), Some(max)) if status == 200 => Text::Size(min, max),
+            _ => Text::Unknown,
+        };
+        let pages = sampled.entry(url.site().to_string()).or_default();
+        if status == 200 && pages.len() < 40 {
+            if let Some((200, body, _)) = fetcher.get(&url) {
+                pages.push(shingles(words_of(&body)));
+            }
+        }
+        log.push(Observation {
+            key: url.clone(),
+            url,
+            status,
+            text,
+            digest: None,
+            bag: None,
+            declared: None,
+            junk: false,
+            troubled: false,
+        });
+    }
+    for (site, pages) in sampled {
+        let mut count: HashMap<u64, usize> = HashMap::new();
+        pages.iter().flatten().for_each(|shingle| *count.entry(*shingle).or_default() += 1);
+        let common = count.into_iter().filter(|(_, n)| *n > 3 && *n * 10 > pages.len());
+        fetcher.boilerplate.insert(site, common.map(|(shingle, _)| shingle).collect());
+    }
+    log
+}
+
+fn words_of(body: &str) -> &str {
+    let body = body.split_once("<p>").map_or("", |(_, rest)| rest);
+    body.split_once("</p>").map_or(body, |(text, _)| text)
+}
+
+/// Crawls the log in its order: mines when a site is due, and probes as it goes.
+fn online(log: &[Observation], fetcher: &mut Loopback, settings: Settings) -> Report {
+    let mut book = RuleBook::new(settings);
+    let (mut mined, mut mining) = (0, std::time::Duration::ZERO);
+    let clock = crawler::clock::Clock::system(Timestamp::ZERO);
+    for (i, observation) in log.iter().enumerate() {
+        book.observe(observation);
+        if i % 100 != 99 {
+            continue;
+        }
+        for site in book.due_sites() {
+            let before = clock.now();
+            book.mine(&site, Timestamp::ZERO).expect("no bad rule");
+            mining += clock.now().since(before);
+            mined += 1;
+        }
+        for site in book.sites().cloned().collect::<Vec<_>>() {
+            let probes = book.next_probes(Timestamp::ZERO, &site, 4, &|_| true);
+            for probe in probes.expect("no bad rule") {
+                let outcome = fetcher.fetch(&probe.url);
+                let reference = probe.reference.as_ref().map(|url| fetcher.fetch(url));
+                book.probe_result(probe.id, outcome, reference, Timestamp::ZERO);
+            }
+        }
+    }
+    println!("mined {mined} times in {mining:?}");
+    let events = book.take_events();
+    Report { rules: book.rules().cloned().collect(), events, probes: book.probes_spent(), book }
+}
+
 /// Arguments: the dump, the address of the model site, the logs to canonize, the output folder.
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let lines = read(&args[0]);
-    let boilerplate = boilerplate(&lines);
-    let log: Vec<Observation> = lines.iter().map(|line| observe(line, &boilerplate)).collect();
-    drop(lines);
-    let mut fetcher = Loopback { address: args[1].clone(), boilerplate, requests: 0 };
     let settings = args.get(4).map_or_else(Settings::default, |json| {
         serde_json::from_str(json).expect("settings are JSON")
     });
-    let report = learn(log, Some(&mut fetcher), settings, Timestamp::ZERO).expect("no bad rule");
+    let address = args[1].clone();
+    let mut fetcher = Loopback { address, boilerplate: HashMap::new(), requests: 0 };
+    let log = if args[0].ends_with("train.tsv") {
+        read_sizes(&args[0], &mut fetcher)
+    } else {
+        let lines = read(&args[0]);
+        fetcher.boilerplate = boilerplate(&lines);
+        lines.iter().map(|line| observe(line, &fetcher.boilerplate)).collect()
+    };
+    let report = if args.get(5).is_some_and(|mode| mode == "online") {
+        online(&log, &mut fetcher, settings)
+    } else {
+        learn(log, Some(&mut fetcher), settings, Timestamp::ZERO).expect("no bad rule")
+    };
     let mut applied = String::new();
     let urls = |path: &str| {
         let text = std::fs::read_to_string(path).expect("the log is readable");

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crawler::clock::ByteSize;
 use crawler::extract::{Extracted, LinkKind, Page, Settings, extract};
 use crawler::url::CrawlUrl;
 use proptest::prelude::*;
@@ -16,7 +17,9 @@ const URL: &str = "http://pages.example/dir/page.html";
 fn facts(body: &[u8], content_type: &str) -> Extracted {
     let url = CrawlUrl::parse(URL).unwrap();
     let page = Page { url: &url, content_type: Some(content_type), link_headers: &[], body };
-    let settings = Settings { links_max: 1_000_000, ..Settings::default() };
+    // Bounds so wide that no honest page meets them.
+    let settings =
+        Settings { links_max: 1_000_000, text_max: ByteSize::mib(64), ..Settings::default() };
     extract(&page, &settings)
 }
 
@@ -170,4 +173,99 @@ fn tokens_and_tree_agree_on_whole_pages() {
         }
     }
     assert_eq!(wrong, 0, "of {} pages", files.len());
+}
+
+/// Scraps of markup that, put together at random, make the worst of pages.
+const SCRAPS: [&str; 40] = [
+    "<a href=x>",
+    "</a>",
+    "<p>",
+    "</p>",
+    "<div class=a>",
+    "</div>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "</table>",
+    "<svg>",
+    "</svg>",
+    "<title>",
+    "</title>",
+    "<template>",
+    "</template>",
+    "<script>",
+    "</script>",
+    "<!--",
+    "-->",
+    "<style>",
+    "url(x)",
+    "</style>",
+    "<select>",
+    "<option>",
+    "<form>",
+    "</form>",
+    "<textarea>",
+    "</textarea>",
+    "<noscript>",
+    "</noscript>",
+    "<base href=/b/>",
+    "&amp;",
+    "&#x80;",
+    "\0",
+    "é",
+    "<math><mi>",
+    "<![CDATA[",
+    "<img srcset='a 1x, b",
+    "'>",
+];
+
+fn kinds() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "text/html",
+        "text/html; charset=utf-16",
+        "text/html; charset=iso-2022-jp",
+        "text/css",
+        "application/xml",
+        "application/rss+xml",
+        "",
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_bytes_give_facts(body in prop::collection::vec(any::<u8>(), 0..2000), kind in kinds()) {
+        let facts = facts(&body, kind);
+        prop_assert!(facts.blocks.iter().all(|block| !block.text.trim().is_empty()));
+    }
+
+    #[test]
+    fn any_markup_gives_facts_within_bounds(
+        scraps in prop::collection::vec(prop::sample::select(SCRAPS.to_vec()), 0..200),
+        kind in kinds(),
+    ) {
+        let body = scraps.concat();
+        let url = CrawlUrl::parse(URL).unwrap();
+        let page = Page {
+            url: &url,
+            content_type: Some(kind),
+            link_headers: &scraps.iter().map(|&s| s.to_owned()).collect::<Vec<_>>(),
+            body: body.as_bytes(),
+        };
+        let settings = Settings { links_max: 3, blocks_max: 4, depth_max: 5, ..Settings::default() };
+        let facts = extract(&page, &settings);
+        prop_assert!(facts.links.len() <= 3 && facts.blocks.len() <= 4);
+        let urls: BTreeSet<&str> = facts.links.iter().map(|link| link.url.as_str()).collect();
+        prop_assert_eq!(urls.len(), facts.links.len(), "one link per URL");
+    }
+}
+
+#[test]
+fn a_broken_page_hides_no_link() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/html/broken.html");
+    let body = std::fs::read(fixture).unwrap();
+    let missing =
+        differences(&body).into_iter().filter(|found| found.starts_with("only in the tree"));
+    assert_eq!(missing.collect::<Vec<_>>(), [String::new(); 0]);
 }

@@ -112,7 +112,7 @@ impl Batch {
         let mut record = Record::new(kind, id, &self.day);
         record.field("WARC-Target-URI", uri);
         record.field("WARC-Warcinfo-ID", &urn(self.warcinfo));
-        record.field("Content-Type", content_type);
+        record.optional("Content-Type", Some(content_type));
         record
     }
 
@@ -121,7 +121,12 @@ impl Batch {
         let uri = capture.url.as_str();
         let digest = payload_digest(payload_of(answer));
         let kind = if of.is_some() { Kind::Revisit } else { Kind::Response };
-        let mut record = self.record(kind, id, uri, RESPONSE_TYPE);
+        // A block with status 304 would be replayed as an answer without a body; of a record without
+        // a block, replay takes head and body from the record that it refers to.
+        let has_head = of.is_none_or(|of| of.profile == Profile::IdenticalPayload);
+        let (content_type, head) =
+            if has_head { (RESPONSE_TYPE, &answer.head_block[..]) } else { ("", &[][..]) };
+        let mut record = self.record(kind, id, uri, content_type);
         connection_fields(&mut record, answer);
         let stated = match of {
             Some(of) => {
@@ -136,16 +141,20 @@ impl Batch {
         record.optional("WARC-Payload-Digest", stated.as_deref());
         let body = if of.is_some() { &[][..] } else { &answer.wire_body[..] };
         let mut bytes = Vec::with_capacity(1024 + body.len() / 3);
-        let first_length = record.write(&[&answer.head_block, body], self.form, &mut bytes);
+        let first_length = record.write(&[head, body], self.form, &mut bytes);
         self.request(uri, id, &answer.request_block, Some(answer), &mut bytes);
-        self.metadata(uri, Uuid::new_v4(), Some(id), &answer_metadata(capture, answer), &mut bytes);
+        let mut fields = answer_metadata(capture, answer);
+        if !has_head {
+            fields.add("notModifiedHead", answer.head_block.escape_ascii().to_string());
+        }
+        self.metadata(uri, id, &fields, &mut bytes);
         let entry = Entry::of(&Source {
             kind: kind.as_str(),
             uri,
             date: &self.day,
-            content_type: RESPONSE_TYPE,
+            content_type,
             payload_digest: stated.as_deref(),
-            http_head: &answer.head_block,
+            http_head: head,
         });
         let (date, warcinfo, is_revisit) = (self.date, self.warcinfo, of.is_some());
         let payload_digest = Some(digest);
@@ -243,16 +252,9 @@ impl Batch {
         record.write(&[block], self.form, out);
     }
 
-    fn metadata(
-        &self,
-        uri: &str,
-        id: Uuid,
-        concurrent_to: Option<Uuid>,
-        fields: &WarcFields,
-        out: &mut Vec<u8>,
-    ) {
-        let mut record = self.record(Kind::Metadata, id, uri, FIELDS_TYPE);
-        record.optional("WARC-Concurrent-To", concurrent_to.map(urn).as_deref());
+    fn metadata(&self, uri: &str, of: Uuid, fields: &WarcFields, out: &mut Vec<u8>) {
+        let mut record = self.record(Kind::Metadata, Uuid::new_v4(), uri, FIELDS_TYPE);
+        record.field("WARC-Concurrent-To", &urn(of));
         record.write(&[fields.as_bytes()], self.form, out);
     }
 }

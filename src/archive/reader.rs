@@ -151,7 +151,7 @@ enum Source<R: Read> {
     Member {
         start: u64,
         index: u32,
-        text: BufReader<GzDecoder<Counted<R>>>,
+        text: Box<BufReader<GzDecoder<Counted<R>>>>,
     },
     /// Reading stopped at damage or at the end.
     Stopped,
@@ -215,7 +215,7 @@ impl<R: Read> Reader<R> {
                 Err(error) => Some(Err(Damage { offset: raw.at, kind: unreadable(&error) })),
             },
             Source::Member { start, index, text } => {
-                Some(self.member_record(start, index, text, sink))
+                Some(self.member_record(start, index, *text, sink))
             }
         }
     }
@@ -247,7 +247,7 @@ impl<R: Read> Reader<R> {
         self.source = if ended {
             Source::Between(text.into_inner().into_inner())
         } else {
-            Source::Member { start, index: index_in_member.saturating_add(1), text }
+            Source::Member { start, index: index_in_member.saturating_add(1), text: Box::new(text) }
         };
         let is_alone = ended && index_in_member == 0;
         Ok((head, Extent { offset: start, length, index_in_member, is_alone }))

@@ -331,7 +331,7 @@ fn check_index(
     name: &Name,
     is_open: bool,
     with_index: bool,
-    lines: &mut Vec<String>,
+    lines: &mut [String],
     report: &mut Report,
 ) -> Result<(), ArchiveError> {
     let path = dir.join(if is_open { name.cdxj_open() } else { name.cdxj() });

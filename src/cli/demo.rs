@@ -83,6 +83,7 @@ fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
         set("politeness.unreachable_max", "2".to_owned()),
         set("scope.host_pages_max", "400".to_owned()),
         set("limits.retries_max", "1".to_owned()),
+        set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
     if common.dir.is_none() {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use super::Failed;
 use super::output::{duration, number};
@@ -12,8 +12,8 @@ use super::progress;
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
-use crate::crawl::log::CrawlLog;
-use crate::crawl::{Command, Crawl, Edge, Options, Parts, Resumed, SeedUrl, State, Summary};
+use crate::crawl::log::{CrawlLog, JsonLog};
+use crate::crawl::{Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Summary};
 use crate::db::Db;
 use crate::db::families::meta;
 use crate::dns::HickoryResolver;
@@ -74,9 +74,11 @@ async fn on_loop(
         fetch: HyperFetch::new(&config.fetch, &agent, &config.contact, clock.clone())?,
         store: archive.clone(),
     });
-    let (state, resumed) = State::open(parts(config, db, seeds, clock.now())?, clock.now())?;
+    let wake = Arc::new(Notify::new());
+    let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
+    let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
-    let mut crawl = Crawl::new(edge, state, options(config, visits.clone()));
+    let mut crawl = Crawl::new(edge, state, options(config, visits.clone(), wake));
     let (commands, inbox) = mpsc::channel(16);
     let signals = visits.spawn(obey_signals(commands));
     let shown = (!talk.quiet).then(|| visits.spawn(progress::show(crawl.snapshots())));
@@ -111,7 +113,13 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
     Ok(archive)
 }
 
-fn parts(config: &Config, db: Arc<Db>, seeds: &[SeedUrl], now: Timestamp) -> Result<Parts, Failed> {
+fn parts(
+    config: &Config,
+    db: Arc<Db>,
+    seeds: &[SeedUrl],
+    now: Timestamp,
+    wake: Arc<Notify>,
+) -> Result<Parts, Failed> {
     let log_dir = config.dir.join("log");
     let urls: Vec<_> = seeds.iter().map(|seed| seed.url.clone()).collect();
     let rules = Rules::new(config.politeness.clone(), &config.host);
@@ -124,17 +132,20 @@ fn parts(config: &Config, db: Arc<Db>, seeds: &[SeedUrl], now: Timestamp) -> Res
         agent: config.name.clone(),
         expected_urls: config.state.expected_urls,
         log: CrawlLog::open(&log_dir, config.limits.log_size.get())?,
+        rule_log: JsonLog::open(&log_dir.join("rules.jsonl"))?,
+        dust: Dust { mode: config.dust_mode(), settings: config.dust.book(), wake: Some(wake) },
         db,
     })
 }
 
-fn options(config: &Config, visits: tokio::runtime::Handle) -> Options {
+fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -> Options {
     Options {
         extract: config.extract.clone(),
         content: config.content.clone(),
         revisits: config.archive.revisit != RevisitPolicy::Never,
         sync_interval: config.state.sync_interval,
         disks: vec![config.dir.clone()],
+        wake,
         visits,
     }
 }

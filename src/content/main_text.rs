@@ -35,7 +35,13 @@ pub(super) struct Chosen {
     pub(super) lenient: Vec<bool>,
     /// Everything outside the labelled regions: what a site's model is learned from.
     pub(super) all: Vec<bool>,
+    /// Whether structure found a text. Where it did not, `strict` is what is left of the page,
+    /// navigation and all: good enough to know the same page again, no evidence of resemblance.
+    pub(super) found: bool,
 }
+
+/// A page without prose is its own text if at most this share of its words is in blocks of links.
+const FEW_LINKS: f64 = 0.3;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
@@ -55,12 +61,15 @@ pub(super) fn choose(blocks: &[Block<'_>], spans: &[Piece]) -> Chosen {
     let mut lenient: Vec<bool> =
         looks.iter().map(|look| matches!(look, Look::Prose | Look::Short)).collect();
     // Lists of links beside a text lead to other texts; where there is no text, they are the page.
+    let mut found = true;
     if words_in(spans, &strict) < WORDS_MIN {
+        let lists: Vec<bool> = looks.iter().map(|look| *look == Look::Links).collect();
+        found = words_in(spans, &lists) as f64 <= FEW_LINKS * words_in(spans, &all) as f64;
         let few = words_in(spans, &lenient) < WORDS_MIN;
         strict = if few { all.clone() } else { lenient };
         lenient = all.clone();
     }
-    Chosen { strict, lenient, all }
+    Chosen { strict, lenient, all, found }
 }
 
 fn words_in(spans: &[Piece], chosen: &[bool]) -> usize {
@@ -170,7 +179,7 @@ pub(super) fn windows(words: &Words, pieces: &[Piece], settings: &Settings) -> V
     for piece in pieces {
         let word = |at: usize| words.masked(at);
         for_each_shingle(*piece, settings.shingle_words, word, |first, width, window| {
-            if !mostly_numbers(words, first, width) {
+            if !mostly_numbers(words, first, width, *piece) {
                 out.push(window as u32);
             }
         });
@@ -180,9 +189,11 @@ pub(super) fn windows(words: &Words, pieces: &[Piece], settings: &Settings) -> V
     out
 }
 
-/// A window of numbers says nothing when masked: a table of figures is not a template.
-fn mostly_numbers(words: &Words, first: usize, width: usize) -> bool {
-    2 * (first..first + width).filter(|at| words.is_number(*at)).count() > width
+/// A window of numbers says nothing when masked: a table of figures is not a template. But a short
+/// block that is nothing else is a date or a counter.
+fn mostly_numbers(words: &Words, first: usize, width: usize, piece: Piece) -> bool {
+    piece.len() > width
+        && 2 * (first..first + width).filter(|at| words.is_number(*at)).count() > width
 }
 
 /// Takes the windows that `known` holds out of `pieces`.
@@ -204,7 +215,8 @@ pub(super) fn without_boilerplate(
             width,
             |at| words.masked(at),
             |first, window_width, window| {
-                if !known.holds(window as u32) || mostly_numbers(words, first, window_width) {
+                if !known.holds(window as u32) || mostly_numbers(words, first, window_width, *piece)
+                {
                     return;
                 }
                 if first >= end + width {

@@ -9,6 +9,44 @@
 //! machine; [`Analysis::text_digest`] depends on the blocks alone; a text that is all boilerplate
 //! is *thin* and has no sketch, so it can never be evidence that two pages are alike.
 //!
+//! Measured on pages with known truth, `cargo bench --bench near`, sites' models of 60 pages. Share
+//! of pairs judged alike; "16" is [`Sketch`], "128" is [`WideSketch`], at that resemblance or more:
+//!
+//! | pair | text digest | 16, 0.5 | 16, 0.8 | 128, 0.5 | 128, 0.7 | 128, 0.8 |
+//! |---|---|---|---|---|---|---|
+//! | same text, another visit | 0.72 | 1.00 | 0.99 | 1.00 | 1.00 | 1.00 |
+//! | same text, another template | 0.34 | 1.00 | 0.99 | 1.00 | 1.00 | 1.00 |
+//! | 1 % of words edited | 0.03 | 1.00 | 0.88 | 1.00 | 1.00 | 0.90 |
+//! | 2 % | 0.00 | 0.98 | 0.64 | 1.00 | 0.94 | 0.60 |
+//! | 5 % | 0.00 | 0.82 | 0.13 | 0.99 | 0.26 | 0.03 |
+//! | 10 % | 0.00 | 0.38 | 0.02 | 0.35 | 0.00 | 0.00 |
+//! | 20 % | 0.00 | 0.01 | 0.00 | 0.00 | 0.00 | 0.00 |
+//! | list in another order | 0.00 | 1.00 | 0.99 | 1.00 | 1.00 | 0.99 |
+//! | boilerplate of 90 %, 2 % edited | 0.00 | 0.98 | 0.63 | 1.00 | 0.93 | 0.59 |
+//! | 30 words, 2 % edited | 0.43 | 0.78 | 0.55 | 0.85 | 0.67 | 0.54 |
+//! | Cyrillic / Han / Thai, 2 % edited | 0.00 | 0.98 | 0.70 | 1.00 | 0.95 | 0.66 |
+//! | different text, same template (five kinds, 1,500 pairs) | 0 | 0 | 0 | 0 | 0 | 0 |
+//!
+//! So precision is 1 everywhere, and recall of edits up to 5 % is 0.96 at (16, 0.5), 0.99 at
+//! (128, 0.5), 0.88 at (128, 0.7). Of 319,600 pairs of strangers, 16 bins at 0.5 take none for
+//! alike. SimHash-64 at distance 3 finds 0.77 of texts with one word changed, 0.07 at 2 %; of words
+//! instead of shingles it finds 0.97 and takes 1,098 strangers for alike: it does not earn a place.
+//!
+//! | width of shingles | 1 % edited | 2 % | 5 % | 10 % | 20 % | strangers, mean | most |
+//! |---|---|---|---|---|---|---|---|
+//! | 2 | 0.97 | 0.94 | 0.86 | 0.74 | 0.54 | 0.016 | 0.042 |
+//! | 3 | 0.95 | 0.90 | 0.78 | 0.62 | 0.39 | 0.004 | 0.018 |
+//! | **4** | 0.93 | 0.87 | 0.72 | 0.53 | 0.29 | 0.002 | 0.012 |
+//! | 5 | 0.92 | 0.84 | 0.66 | 0.45 | 0.22 | 0.001 | 0.008 |
+//!
+//! Four is the width from which strangers have hardly anything in common: a wider one only costs
+//! recall. Words of main text, precision and recall: 1.00 and 1.00 where markup names the parts of
+//! a page; where it does not, 0.78 and 1.00 by structure alone, 0.96 and 0.96 with the site's
+//! model; with 90 % of boilerplate besides 0.20 and 1.00, with the model 0.92 and 0.98.
+//!
+//! Cost: 55 us for a page of 1,400 words in few blocks, 90 us in seventy, on one busy core; of
+//! which words are half, and both sketches together 3 us.
+//!
 //! Does not parse HTML, fetch, store or read a clock, and never decides by address alone.
 //!
 //! Sources: Broder, "On the resemblance and containment of documents", 1997; Li, Owen, Zhang, "One
@@ -16,6 +54,7 @@
 //! "Detecting near-replicas on the Web by content and hyperlink analysis", WWW 2003; He et al.,
 //! "Crawling deep web entity pages", WSDM 2013.
 
+mod compare;
 mod digest;
 mod main_text;
 pub mod mirror;
@@ -45,6 +84,7 @@ mod pages;
 #[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
 mod replicas;
 
+pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
 pub use seen_text::{FollowRepeats, Known, Repeat, SeenText};
 pub use shingle::{
@@ -170,13 +210,15 @@ pub struct Analysis {
     /// Digest of the main text by structure alone: the same page has the same whenever it comes.
     pub text_digest: TextDigest,
     /// Digest of the main text without the site's boilerplate and with every number alike: pages
-    /// that differ in a counter, a date or the month of a calendar have the same.
+    /// that differ in a counter, a date or the month of a calendar have the same. It compares pages
+    /// of one site only, as each site has its own boilerplate.
     pub core_digest: u64,
     /// Words of the main text, without the site's boilerplate.
     pub words: u32,
     /// Words of the whole page.
     pub words_all: u32,
-    /// Whether the main text has too few shingles to be evidence.
+    /// Whether the main text is no evidence: it has too few shingles, or neither structure nor a
+    /// model of the site can tell it from navigation.
     pub thin: bool,
     /// The sketch of the crawl log; `None` where the page is thin.
     pub sketch: Option<Sketch>,
@@ -188,6 +230,8 @@ pub struct Analysis {
     pub main_words: Vec<u64>,
     /// The distinct words of the page outside navigation, header and footer.
     pub word_set: WordSet,
+    /// A few shingles, by which a host that repeats itself is known: see [`trap`].
+    pub sample: trap::Sample,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
@@ -240,7 +284,8 @@ impl Content {
             let word = |at: usize| words.hashes()[at];
             for_each_shingle(*piece, width, word, |_, _, shingle| self.shingles.push(shingle));
         }
-        let sketches = sketch(&self.shingles);
+        let evidence = chosen.found || !known.is_empty();
+        let sketches = sketch(&self.shingles).filter(|_| evidence);
         Analysis {
             text_digest: text_digest(words, &strict),
             core_digest: core_digest(words, &kept),
@@ -252,6 +297,7 @@ impl Content {
             model_version: known.version(),
             main_words,
             word_set: WordSet::of(words, &all),
+            sample: trap::Sample::of(&self.shingles),
             links: page.links,
             windows,
         }

@@ -7,8 +7,11 @@
 //! its sample has doubled, then rests, and takes a new sample when the site has grown much: designs
 //! change.
 //!
-//! A page that is an exact copy of one in the sample is not counted: on a site full of duplicates
-//! the duplicated text would otherwise look like a template, and vanish as evidence.
+//! On a site full of duplicates their text must not be taken for a template, or it vanishes as
+//! evidence. So an exact copy of a page in the sample is not counted, and a window that is on some
+//! pages only counts where it stands beside other text: pages of which most is known already, such
+//! as copies with another date, bear no witness. Only what [`EVERYWHERE`] of the pages have needs
+//! none.
 //!
 //! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (8 bytes each; rare
 //! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
@@ -88,9 +91,23 @@ struct Sample {
     publish_at: u32,
     /// The main texts that are in the sample, sorted.
     texts: Vec<u64>,
-    /// Window and the pages it was on, sorted by window.
-    counts: Vec<(u32, u32)>,
+    /// Windows and the pages they were on, sorted by window.
+    counts: Vec<Count>,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Count {
+    window: u32,
+    /// Pages it was on.
+    pages: u16,
+    /// Of these, pages that had other text besides.
+    witnesses: u16,
+}
+
+/// A window on this share of the pages belongs to the site, whatever stands beside it.
+const EVERYWHERE: f64 = 0.3;
+/// A page bears witness if at least this share of its windows is its own.
+const OWN_SHARE: f64 = 0.34;
 
 impl Default for SiteModel {
     fn default() -> Self {
@@ -164,33 +181,59 @@ impl Sample {
         let Err(place) = self.texts.binary_search(&text) else { return false };
         self.texts.insert(place, text);
         self.pages += 1;
-        let fresh = windows.iter().map(|window| (*window, 1));
+        let witnesses = u16::from(self.bears_witness(windows, settings));
+        let fresh = windows.iter().map(|window| Count { window: *window, pages: 1, witnesses });
         self.counts = merge(&self.counts, fresh);
         let mut floor = 1;
         while self.counts.len() > settings.sample_windows_max {
-            self.counts.retain(|(_, pages)| *pages > floor);
+            self.counts.retain(|count| count.pages > floor);
             floor += 1;
         }
         true
     }
 
+    /// Whether enough of a page is not known from other pages.
+    fn bears_witness(&self, windows: &[u32], settings: &Settings) -> bool {
+        // Well below the share that makes boilerplate, or copies on just that share would pass.
+        let usual = (0.4 * settings.boilerplate_share * f64::from(self.pages)).max(2.0);
+        let mut counts = self.counts.iter();
+        let is_usual = |window: &&u32| {
+            // Both are sorted: one walk over the counts serves all windows.
+            let rest = counts.as_slice();
+            let skip = rest.partition_point(|count| count.window < **window);
+            counts = rest[skip..].iter();
+            rest.get(skip)
+                .is_some_and(|count| count.window == **window && f64::from(count.pages) >= usual)
+        };
+        let known = windows.iter().filter(is_usual).count();
+        (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64
+    }
+
     fn frequent(&self, settings: &Settings) -> Vec<u32> {
-        let share = (settings.boilerplate_share * f64::from(self.pages)).floor() as u32;
-        let least = share.max(settings.boilerplate_pages_min.saturating_sub(1));
-        self.counts.iter().filter(|(_, pages)| *pages > least).map(|(window, _)| *window).collect()
+        let pages = f64::from(self.pages);
+        let least = f64::from(settings.boilerplate_pages_min);
+        let some = least.max(settings.boilerplate_share * pages);
+        let most = least.max(EVERYWHERE * pages);
+        let is_frequent =
+            |count: &&Count| f64::from(count.witnesses) >= some || f64::from(count.pages) >= most;
+        self.counts.iter().filter(is_frequent).map(|count| count.window).collect()
     }
 }
 
-/// Adds two sequences of (window, pages), each sorted by window and without repeats.
-fn merge(old: &[(u32, u32)], new: impl Iterator<Item = (u32, u32)>) -> Vec<(u32, u32)> {
+/// Adds two sequences of counts, each sorted by window and without repeats.
+fn merge(old: &[Count], new: impl Iterator<Item = Count>) -> Vec<Count> {
     let mut out = Vec::with_capacity(old.len() + new.size_hint().0);
     let mut old = old.iter().copied().peekable();
-    for (window, pages) in new {
-        while let Some(before) = old.next_if(|(other, _)| *other < window) {
+    for fresh in new {
+        while let Some(before) = old.next_if(|count| count.window < fresh.window) {
             out.push(before);
         }
-        let known = old.next_if(|(other, _)| *other == window).map_or(0, |(_, pages)| pages);
-        out.push((window, known + pages));
+        let known = old.next_if(|count| count.window == fresh.window);
+        out.push(known.map_or(fresh, |known| Count {
+            window: fresh.window,
+            pages: known.pages.saturating_add(fresh.pages),
+            witnesses: known.witnesses.saturating_add(fresh.witnesses),
+        }));
     }
     out.extend(old);
     out
@@ -222,9 +265,10 @@ impl SiteModel {
         put_len(&mut out, sample.texts.len());
         sample.texts.iter().for_each(|text| out.extend(text.to_le_bytes()));
         put_len(&mut out, sample.counts.len());
-        for (window, pages) in &sample.counts {
-            out.extend(window.to_le_bytes());
-            out.extend(pages.to_le_bytes());
+        for count in &sample.counts {
+            out.extend(count.window.to_le_bytes());
+            out.extend(count.pages.to_le_bytes());
+            out.extend(count.witnesses.to_le_bytes());
         }
         out
     }
@@ -242,7 +286,7 @@ impl SiteModel {
                 pages: read.u32()?,
                 publish_at: read.u32()?,
                 texts: read.list(8, Reader::u64)?,
-                counts: read.list(8, |read| Some((read.u32()?, read.u32()?)))?,
+                counts: read.list(8, Count::decode)?,
             }),
         };
         let sorted = windows.is_sorted()
@@ -250,6 +294,15 @@ impl SiteModel {
         (read.0.is_empty() && sorted && sample.is_some() == learning).then_some(())?;
         let published = Arc::new(Boilerplate::new(version, learning, windows));
         Some(SiteModel { pages, next_sample_at, sample, published })
+    }
+}
+
+impl Count {
+    fn decode(read: &mut Reader<'_>) -> Option<Count> {
+        let window = read.u32()?;
+        let (pages, witnesses) = (read.take()?, read.take()?);
+        let (pages, witnesses) = (u16::from_le_bytes(pages), u16::from_le_bytes(witnesses));
+        Some(Count { window, pages, witnesses })
     }
 }
 
@@ -359,6 +412,26 @@ mod tests {
         let again =
             content.analyse(&Page { blocks: &blocks, ..Page::default() }, &model.boilerplate());
         assert_eq!(again.words, 60);
+    }
+
+    #[test]
+    fn near_copies_of_a_few_texts_are_not_mistaken_for_a_template() {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        let blocks = |n: u32| {
+            // Ten articles, each under many addresses, with another word in their midst every time.
+            let changed = article(n % 10).replacen("word", &format!("other{n} word"), 30);
+            page(&[MENU, &changed.replacen(&format!("other{n} "), "", 29)])
+        };
+        let mut last = None;
+        for n in 0..200 {
+            let blocks = blocks(n);
+            let page = Page { blocks: &blocks, ..Page::default() };
+            let analysis = content.analyse(&page, &model.boilerplate());
+            model.observe(&analysis, &Settings::default());
+            last = Some(analysis);
+        }
+        assert!(model.boilerplate().len() > 5, "the menu is known");
+        assert_eq!(last.unwrap().words, 61);
     }
 
     #[test]

@@ -23,7 +23,43 @@ use super::site_model::Reader;
 /// Sections of a host that are judged on their own; the least visited makes room.
 pub const SECTIONS_MAX: usize = 32;
 /// Core digests remembered for each host, 4 bytes each: a trap repeats itself well within so many.
-pub const RECENT_TEXTS: usize = 1024;
+pub const RECENT_TEXTS: usize = 512;
+/// Sampled shingles remembered for each host, 4 bytes each.
+pub const RECENT_SHINGLES: usize = 1024;
+/// Shingles sampled of a page.
+pub const SAMPLE_LEN: usize = 4;
+
+/// The shingles of a page with the least hashes: a fair sample of its text, and the same whatever
+/// else is on the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample([u32; SAMPLE_LEN]);
+
+const NO_SHINGLE: u32 = u32::MAX;
+
+impl Default for Sample {
+    fn default() -> Self {
+        Sample([NO_SHINGLE; SAMPLE_LEN])
+    }
+}
+
+impl Sample {
+    pub(super) fn of(shingles: &[u64]) -> Sample {
+        let mut least = [NO_SHINGLE; SAMPLE_LEN];
+        for shingle in shingles {
+            let hash = (shingle >> 32) as u32;
+            if hash < least[SAMPLE_LEN - 1] && !least.contains(&hash) {
+                let place = least.partition_point(|other| *other < hash);
+                least[place..].rotate_right(1);
+                least[place] = hash;
+            }
+        }
+        Sample(least)
+    }
+
+    fn hashes(&self) -> impl Iterator<Item = u32> {
+        self.0.into_iter().filter(|hash| *hash != NO_SHINGLE)
+    }
+}
 
 /// How a host, or a section of it, is treated.
 #[derive(
@@ -78,6 +114,9 @@ impl Default for TrapSettings {
 pub struct Brought {
     /// [`super::Analysis::core_digest`] of the page.
     pub core_digest: u64,
+    /// [`super::Analysis::sample`] of the page, by which text is known again in other company; the
+    /// default for none.
+    pub sample: Sample,
     /// The main text, or the payload, is known already.
     pub repeat: bool,
     /// The main text is nearly the same as a known one.
@@ -132,8 +171,43 @@ pub fn section_of(path_and_query: &str) -> Option<u64> {
 pub struct HostTrap {
     whole: Track,
     sections: Vec<(u64, Track)>,
-    recent: Vec<u32>,
+    texts: Ring,
+    shingles: Ring,
+}
+
+/// The last so many hashes.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ring {
+    hashes: Vec<u32>,
     oldest: u32,
+}
+
+impl Ring {
+    /// Adds a hash, unless it was there; returns whether it was.
+    fn remember(&mut self, hash: u32, most: usize) -> bool {
+        if self.hashes.contains(&hash) {
+            return true;
+        }
+        if self.hashes.len() < most {
+            self.hashes.push(hash);
+        } else {
+            self.hashes[self.oldest as usize % most] = hash;
+            self.oldest = (self.oldest + 1) % most as u32;
+        }
+        false
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.oldest.to_le_bytes());
+        out.extend((self.hashes.len() as u32).to_le_bytes());
+        self.hashes.iter().for_each(|hash| out.extend(hash.to_le_bytes()));
+    }
+
+    fn decode(read: &mut Reader<'_>, most: usize) -> Option<Ring> {
+        let oldest = read.u32()?;
+        let hashes = read.list(4, Reader::u32)?;
+        (hashes.len() <= most).then_some(Ring { hashes, oldest })
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -179,8 +253,8 @@ impl HostTrap {
         page: &Brought,
         settings: &TrapSettings,
     ) -> Vec<Transition> {
-        let known_core = self.remember(page.core_digest);
-        let weight = Weight::of(page, known_core);
+        let (known_text, known_shingles) = self.remember(page);
+        let weight = Weight::of(page, known_text, known_shingles);
         let mut changes = Vec::new();
         let mut suspect = false;
         if let Some(section) = section {
@@ -202,19 +276,12 @@ impl HostTrap {
         }
     }
 
-    /// Remembers a digest; returns whether it was known.
-    fn remember(&mut self, core: u64) -> bool {
-        let core = (core >> 32) as u32;
-        if self.recent.contains(&core) {
-            return true;
-        }
-        if self.recent.len() < RECENT_TEXTS {
-            self.recent.push(core);
-        } else {
-            self.recent[self.oldest as usize % RECENT_TEXTS] = core;
-            self.oldest = (self.oldest + 1) % RECENT_TEXTS as u32;
-        }
-        false
+    /// Remembers what a page brought; returns whether its text, or most of it, was known.
+    fn remember(&mut self, page: &Brought) -> (bool, bool) {
+        let text = self.texts.remember((page.core_digest >> 32) as u32, RECENT_TEXTS);
+        let sampled = page.sample.hashes();
+        let known = sampled.filter(|hash| self.shingles.remember(*hash, RECENT_SHINGLES)).count();
+        (text, known > SAMPLE_LEN / 2)
     }
 
     fn track(&mut self, section: u64) -> &mut Track {
@@ -241,10 +308,11 @@ struct Weight {
 }
 
 impl Weight {
-    fn of(page: &Brought, known_core: bool) -> Weight {
+    fn of(page: &Brought, known_text: bool, known_shingles: bool) -> Weight {
         let (is_new, repeat, parks) = match () {
-            () if page.repeat || page.junk || known_core => (false, 1.0, true),
-            () if page.near_repeat => (false, 0.5, true),
+            () if page.repeat || page.junk || known_text => (false, 1.0, true),
+            // Old text in a new order or mixture, as lists by facets have it.
+            () if page.near_repeat || known_shingles => (false, 0.5, true),
             // A gallery has a few new words on every page: little text, but no proof of a trap.
             () if page.thin => (false, 0.25, false),
             () => (true, 0.0, true),
@@ -309,7 +377,7 @@ const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, L
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// digests u32 and each; numbers little-endian.
+    /// the rings of digests and of shingles; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -318,9 +386,8 @@ impl HostTrap {
             out.extend(section.to_le_bytes());
             track.encode(&mut out);
         }
-        out.extend(self.oldest.to_le_bytes());
-        out.extend((self.recent.len() as u32).to_le_bytes());
-        self.recent.iter().for_each(|digest| out.extend(digest.to_le_bytes()));
+        self.texts.encode(&mut out);
+        self.shingles.encode(&mut out);
         out
     }
 
@@ -330,10 +397,10 @@ impl HostTrap {
         (read.u8()? == LAYOUT).then_some(())?;
         let whole = Track::decode(&mut read)?;
         let sections = read.list(21, |read| Some((read.u64()?, Track::decode(read)?)))?;
-        let oldest = read.u32()?;
-        let recent = read.list(4, Reader::u32)?;
-        let bounded = sections.len() <= SECTIONS_MAX && recent.len() <= RECENT_TEXTS;
-        (read.0.is_empty() && bounded).then_some(HostTrap { whole, sections, recent, oldest })
+        let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
+        let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
+        let good = read.0.is_empty() && sections.len() <= SECTIONS_MAX;
+        good.then_some(HostTrap { whole, sections, texts, shingles })
     }
 }
 
@@ -479,7 +546,7 @@ mod tests {
             });
             let bytes = host.encode();
             assert_eq!(HostTrap::decode(&bytes).as_ref(), Some(&host));
-            assert!(bytes.len() < 5 * 1024);
+            assert!(bytes.len() < 7 * 1024);
             assert_eq!(HostTrap::decode(&bytes[..bytes.len() - 1]), None);
         }
         assert_eq!(HostTrap::decode(&[1; 12]), None);
@@ -504,5 +571,97 @@ mod tests {
         }
         let reason = last.unwrap().reason;
         assert_eq!(reason, "0 % of its last 14 pages had new text, of 14 in all");
+    }
+
+    use crate::content::pages::{Chance, OwnBlock, Site, article, borrowed, edit, text, written};
+    use crate::content::{BlockKind, Content, Page, Settings, SiteModel};
+
+    /// Crawls `pages` pages of a made-up host through the whole content stage; returns after how
+    /// many pages each level was first reached, and how many pages of text the host had brought.
+    fn crawl(
+        pages: u64,
+        page: impl Fn(u64) -> (String, Vec<OwnBlock>),
+    ) -> ([Option<u64>; 4], Level) {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        let (mut host, mut seen) = (HostTrap::default(), std::collections::BTreeSet::new());
+        let mut reached = [None; 4];
+        for n in 0..pages {
+            let (target, blocks) = page(n);
+            let blocks = borrowed(&blocks);
+            let known = model.boilerplate();
+            let analysis = content.analyse(&Page { blocks: &blocks, links: 0 }, &known);
+            model.observe(&analysis, content.settings());
+            let brought = Brought {
+                core_digest: analysis.core_digest,
+                sample: analysis.sample,
+                repeat: !seen.insert(analysis.text_digest) && !analysis.thin,
+                thin: analysis.thin,
+                ..Brought::default()
+            };
+            for change in host.note(section_of(&target), &brought, &TrapSettings::default()) {
+                reached[change.to as usize].get_or_insert(n + 1);
+            }
+        }
+        (reached, host.level(section_of(&page(pages - 1).0)))
+    }
+
+    fn said(text: String) -> OwnBlock {
+        OwnBlock::own(text, BlockKind::Paragraph)
+    }
+
+    /// Checks that a trap is parked within `most` pages.
+    fn check_trap(name: &str, most: u64, page: impl Fn(u64) -> (String, Vec<OwnBlock>)) {
+        let (reached, level) = crawl(most, page);
+        assert_eq!(level, Level::Parked, "{name} {reached:?}");
+    }
+
+    #[test]
+    fn traps_of_many_kinds_are_parked_within_a_few_hundred_pages() {
+        let site = Site::new(77);
+        let goods: Vec<String> = (0..60).map(|n| written(&text(n << 8, 9), site.script)).collect();
+        check_trap("calendar", 200, |n| {
+            let (year, month) = (2000 + n / 12, n % 12 + 1);
+            let mut days = vec![said(format!("Calendar {month} {year}"))];
+            days.extend((1..=28).map(|day| OwnBlock::own(format!("{day}"), BlockKind::Cell)));
+            (format!("/calendar/{year}/{month}"), site.page(&days, n))
+        });
+        check_trap("session ids", 200, |n| {
+            let own = article(&text(n % 30, 300), site.script, n % 30);
+            (format!("/s{:x}/page{}", mix(n), n % 30), site.page(&own, n))
+        });
+        check_trap("facets", 400, |n| {
+            let mut chance = Chance(n);
+            let mut shown = goods.clone();
+            chance.shuffle(&mut shown);
+            shown.truncate(10 + chance.below(10) as usize);
+            let items = shown.into_iter().map(|good| OwnBlock::own(good, BlockKind::ListItem));
+            let items: Vec<OwnBlock> = items.collect();
+            (format!("/shop?order={n}"), site.page(&items, n))
+        });
+        check_trap("the same few texts, edited on every visit", 500, |n| {
+            let own = article(&edit(&text(n % 20, 300), 0.02, n), site.script, n);
+            (format!("/view/{n}"), site.page(&own, n))
+        });
+    }
+
+    #[test]
+    fn healthy_hosts_of_many_kinds_are_left_alone() {
+        let site = Site::new(78);
+        let check = |name: &str, worst: Level, page: &dyn Fn(u64) -> (String, Vec<OwnBlock>)| {
+            let (reached, _) = crawl(3000, page);
+            let worst_reached = reached.iter().rposition(Option::is_some).unwrap_or(0);
+            assert!(worst_reached <= worst as usize, "{name} {reached:?}");
+        };
+        let of = |n: u64, words: usize| article(&text(n << 9, words), site.script, n);
+        check("archive", Level::Healthy, &|n| {
+            (format!("/papers/{n}"), site.page(&of(n, 80 + (n % 300) as usize), n))
+        });
+        check("archive of short notes", Level::Healthy, &|n| {
+            (format!("/notes/{n}"), site.page(&of(n, 30), n))
+        });
+        check("archive with a print view of every second page", Level::Slowed, &|n| {
+            let which = if n % 3 == 2 { n - 1 } else { n };
+            (format!("/papers/{n}"), site.page(&of(which, 200), n))
+        });
     }
 }

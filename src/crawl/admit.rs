@@ -51,8 +51,13 @@ impl State {
         lease: Lease,
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
-        if matches!(lease.waiting.errand, Errand::Robots { .. }) {
-            return self.start(lease, None, now).map(Some);
+        match lease.waiting.errand {
+            Errand::Robots { .. } => return self.start(lease, None, now).map(Some),
+            Errand::Probe(number) if !self.awaits_probe(number) => {
+                let detail = "asked for by an earlier run".to_owned();
+                return self.refuse(lease, "stale-probe", detail, now);
+            }
+            Errand::Probe(_) | Errand::Page => {}
         }
         let url = lease.waiting.url.clone();
         let origin = url.origin();
@@ -239,6 +244,9 @@ impl State {
             self.counters.refused += 1;
             self.restore_all(&mut batch, lease.waiting.fingerprint)?;
         }
+        if let Errand::Probe(number) = lease.waiting.errand {
+            self.probe_forbidden(number, now)?;
+        }
         self.count(reason);
         let (record, parting) = self.frontier.skip(lease, now);
         self.part(&mut batch, record, parting)?;
@@ -257,6 +265,7 @@ impl State {
         let mut batch = Batch::default();
         self.take_row(&mut batch, &lease);
         let own = lease.waiting.fingerprint;
+        self.tell_suppressed(&rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(&mut batch, &self.db, by, own, &how);
         self.settle_url(&mut batch, own, |record| {

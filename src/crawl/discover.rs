@@ -304,6 +304,7 @@ impl State {
         self.counters.suppressed += 1;
         self.count("suppressed");
         let rules = one.rules.clone();
+        self.tell_suppressed(&rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(batch, &self.db, by, one.own, &how);
         let state = UrlState::Suppressed { by, rules, version, at: now };

@@ -13,6 +13,9 @@ pub enum CrawlError {
     /// The archive.
     #[error("failed to {0}")]
     Archive(#[from] ArchiveError),
+    /// The learned rules.
+    #[error("failed to load the learned rules: {0}")]
+    Rules(String),
     /// The crawl log.
     #[error("failed to write the crawl log {file}: {why}; free the disk or mend its permissions")]
     Log {
@@ -29,6 +32,7 @@ impl CrawlError {
         match self {
             CrawlError::Db(error) => matches!(error, DbError::Full),
             CrawlError::Archive(error) => error.is_full(),
+            CrawlError::Rules(_) => false,
             CrawlError::Log { why, .. } => why.kind() == std::io::ErrorKind::StorageFull,
         }
     }

@@ -205,6 +205,40 @@ impl CrawlLog {
     }
 }
 
+/// Appends JSON lines to one file: the lives of rules.
+#[derive(Debug)]
+pub struct JsonLog {
+    file: File,
+    name: PathBuf,
+}
+
+impl JsonLog {
+    /// Opens a log, or goes on with it; a torn last line is cut off.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub fn open(name: &Path) -> Result<JsonLog, CrawlError> {
+        let wrap = |why| CrawlError::Log { file: name.display().to_string(), why };
+        if let Some(dir) = name.parent() {
+            std::fs::create_dir_all(dir).map_err(wrap)?;
+        }
+        CrawlLog::cut_torn(name).map_err(wrap)?;
+        let file = OpenOptions::new().create(true).append(true).open(name).map_err(wrap)?;
+        Ok(JsonLog { file, name: name.to_owned() })
+    }
+
+    /// Appends a line with one write.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub fn write(&mut self, line: &impl Serialize) -> Result<(), CrawlError> {
+        let wrap = |why| CrawlError::Log { file: self.name.display().to_string(), why };
+        let mut bytes = serde_json::to_vec(line).map_err(io::Error::other).map_err(wrap)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes).map_err(wrap)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::admit::Admitted;
@@ -21,6 +21,7 @@ use crate::clock::{Span, Timestamp};
 use crate::db::Batch;
 use crate::db::families::meta::Counters;
 use crate::dns::Resolve;
+use crate::dust::RuleId;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
 use crate::frontier::{Errand, HostId, Next};
 use crate::{content, extract};
@@ -53,6 +54,15 @@ pub enum Command {
         pattern: String,
         /// True to change nothing.
         preview: bool,
+        /// The answer.
+        reply: oneshot::Sender<String>,
+    },
+    /// Take a rule out of force, or put it in.
+    Rule {
+        /// The rule.
+        id: RuleId,
+        /// True to put it in force.
+        enforce: bool,
         /// The answer.
         reply: oneshot::Sender<String>,
     },
@@ -114,6 +124,8 @@ pub struct Options {
     pub sync_interval: Span,
     /// Directories whose disks are watched; empty in a simulation.
     pub disks: Vec<PathBuf>,
+    /// Notified when the miner has said something.
+    pub wake: Arc<Notify>,
     /// The runtime that visits run on; in a simulation the loop's own.
     pub visits: tokio::runtime::Handle,
 }
@@ -206,6 +218,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut open = true;
+        let wake = self.options.wake.clone();
         let ended = loop {
             let now = self.edge.clock.now();
             let wait = self.advance(now).await?;
@@ -230,6 +243,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     Some(command) => self.obey(command)?,
                     None => open = false,
                 },
+                () = wake.notified() => {}
                 _ = tick.tick() => self.tick().await?,
                 () = tokio::time::sleep_until(until) => {}
             }
@@ -254,7 +268,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.held.is_empty()
             && self.waking.is_none()
             && self.paused_by.is_none()
-            && !self.state.is_draining();
+            && !self.state.is_draining()
+            && self.state.readmit.is_empty();
         idle.then(|| if self.state.counters.queued > 0 { Ended::Parked } else { Ended::Complete })
     }
 
@@ -269,7 +284,9 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             Some(at) if at > now => Some(at),
             _ => self.state.wake(now)?,
         };
-        let draining = self.state.drain_given_up(now)?;
+        let mut draining = self.state.drain_given_up(now)?;
+        draining |= self.state.apply_said(now)?;
+        draining |= self.state.readmit_some(now)?;
         for _ in 0..STEPS_MAX {
             match self.state.frontier.next(now) {
                 Next::Fetch(lease) => {
@@ -445,6 +462,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 };
                 answer(reply, text);
             }
+            Command::Rule { id, enforce, reply } => {
+                let text = self.state.decide_rule(id, enforce, now);
+                answer(reply, text);
+            }
             Command::Include(pattern, reply) => {
                 let filter = self.state.filter.without_exclude(&pattern);
                 let text = match filter {
@@ -558,6 +579,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         self.visits.shutdown().await;
         self.edge.store.sync().await?;
         let now = self.edge.clock.now();
+        self.state.close_learning(now)?;
         self.state.close(ended.word(), now)?;
         let snapshot = self.snapshot(now);
         self.snapshots.send_replace(Some(Arc::new(snapshot)));

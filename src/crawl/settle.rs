@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::admit::Admitted;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
+use super::learn::{evidence, fetched_of};
 use super::log::Line;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, robots_outcome};
@@ -55,9 +56,10 @@ impl State {
                 self.settle_robots(&mut batch, &admitted.lease, origin, hops, &visit, now)?;
                 line.then = "done".to_owned();
             }
-            Errand::Probe(_) => {
+            Errand::Probe(number) => {
                 self.take_row(&mut batch, &admitted.lease);
                 self.counters.probe_requests += 1;
+                self.settle_probe(&mut batch, number, &visit, now)?;
                 line.then = "done".to_owned();
             }
             Errand::Page => {
@@ -197,7 +199,9 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
+            evidence: evidence(&fetched_of(answer, Some(facts))),
         };
+        self.learn(admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;

@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use growable_bloom_filter::GrowableBloom;
 use lru::LruCache;
+use tokio::sync::Notify;
 
 use super::error::CrawlError;
 use super::hosts::Hosts;
-use super::log::CrawlLog;
+use super::learn::{Pair, ProbeFlight};
+use super::learner::{DustMode, Learner, Mind, Said};
+use super::log::{CrawlLog, JsonLog};
 use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
 use crate::archive::Position;
@@ -20,9 +23,11 @@ use crate::clock::Timestamp;
 use crate::content::{self, Analysis, Boilerplate, SiteModel};
 use crate::db::families::meta::{self, ArchivePosition, Counters, Serials, Session};
 use crate::db::families::queue::Item;
-use crate::db::families::{dust, hosts, line, queue, robots as robots_rows, seen, urls};
+use crate::db::families::{
+    dust, hosts, line, queue, robots as robots_rows, seen, suppressed, urls,
+};
 use crate::db::{Batch, Db, DbError};
-use crate::dust::LiveRules;
+use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
 use crate::filter::{Filter, Usage};
 use crate::frontier::{
     Active, Errand, Frontier, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place,
@@ -78,6 +83,18 @@ pub struct State {
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
+    pub(super) rule_log: JsonLog,
+    pub(super) learner: Learner,
+    /// Whether learned rules are applied.
+    pub(super) enforces: bool,
+    /// What the miner has said and nobody has applied yet.
+    pub(super) said: Vec<Said>,
+    /// Probes that wait in rows, by their numbers.
+    pub(super) probes: HashMap<u64, ProbeFlight>,
+    /// Probes by the miner's names, until all their fetches are there.
+    pub(super) pairs: HashMap<u64, Pair>,
+    /// Retired rules whose URLs must come back.
+    pub(super) readmit: VecDeque<RuleId>,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -101,6 +118,21 @@ pub struct Parts {
     pub expected_urls: u64,
     /// The crawl log.
     pub log: CrawlLog,
+    /// The lives of rules.
+    pub rule_log: JsonLog,
+    /// Learning of rules.
+    pub dust: Dust,
+}
+
+/// How rules are learned and applied in this run.
+#[derive(Debug, Default)]
+pub struct Dust {
+    /// What is done with what is learned; [`DustMode::Auto`] counts as `enforce` here.
+    pub mode: DustMode,
+    /// Sample, search, proof and audit.
+    pub settings: dust_rules::Settings,
+    /// The miner's thread calls this when it has said something; `None` runs it in the loop.
+    pub wake: Option<Arc<Notify>>,
 }
 
 /// What opening found.
@@ -153,10 +185,52 @@ impl State {
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
+            rule_log: parts.rule_log,
+            learner: Learner::Off,
+            enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
+            said: Vec::new(),
+            probes: HashMap::new(),
+            pairs: HashMap::new(),
+            readmit: VecDeque::new(),
             db,
         };
+        state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
         Ok((state, resumed))
+    }
+
+    /// Loads the rule book, puts its rules in force, and starts the miner. Boot and swap publish by
+    /// the same call.
+    fn start_learning(&mut self, how: Dust) -> Result<(), CrawlError> {
+        if how.mode == DustMode::Off {
+            return Ok(());
+        }
+        let mut samples = Vec::new();
+        dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
+        let unusable = |error: String| CrawlError::Rules(error);
+        let book = match meta::rule_book(&self.db)? {
+            None => RuleBook::new(how.settings),
+            Some(bytes) => {
+                let samples = samples.iter().map(Vec::as_slice);
+                RuleBook::decode(how.settings, &bytes, samples)
+                    .map_err(|error| unusable(error.to_string()))?
+            }
+        };
+        for rule in book.rules().filter(|rule| rule.state != RuleState::Enforced) {
+            if !suppressed::by_rule(&self.db, rule.id.0, 1)?.is_empty() {
+                self.readmit.push_back(rule.id);
+            }
+        }
+        if self.enforces {
+            self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
+        }
+        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        self.learner = match how.wake {
+            None => Learner::Inline(Box::new(mind)),
+            Some(wake) => Learner::spawn(mind, move || wake.notify_one())
+                .map_err(|why| unusable(format!("cannot start a thread: {why}")))?,
+        };
+        Ok(())
     }
 
     fn restore(&mut self, before: Option<Session>, now: Timestamp) -> Result<Resumed, CrawlError> {

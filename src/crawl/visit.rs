@@ -74,7 +74,6 @@ pub(super) struct PageFacts {
     pub(super) directives: Directives,
     pub(super) analysis: Option<Analysis>,
     pub(super) title: Option<String>,
-    pub(super) no_vary_search: Option<String>,
     /// The URL that had this text first, if it is another one.
     pub(super) repeats: Option<Fingerprint>,
 }
@@ -213,7 +212,6 @@ fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
         directives: Directives::default(),
         analysis: None,
         title: None,
-        no_vary_search: answer.header_text("no-vary-search"),
         repeats: None,
     };
     let length = answer.body.len() as u64;

@@ -4,6 +4,7 @@
 //! rule touches costs one scan of its path and query. Rules rewrite path and query as text, and
 //! hosts only by a table of proved aliases, so that no rule can leave its site.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -96,39 +97,52 @@ enum Edit {
 }
 
 /// A URL while it is rewritten.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+#[derive(Clone, Debug)]
+pub(crate) struct Form<'a> {
+    url: &'a CrawlUrl,
     https: bool,
-    host: String,
-    port: Option<u16>,
+    host: Cow<'a, str>,
     /// Path and query.
     tail: String,
 }
 
-impl Form {
+impl<'a> Form<'a> {
     /// Takes a URL apart.
-    pub(crate) fn of(url: &CrawlUrl) -> Form {
+    pub(crate) fn of(url: &'a CrawlUrl) -> Self {
         Form {
+            url,
             https: url.is_https(),
-            host: url.host_str().to_owned(),
-            port: url.as_url().port(),
+            host: Cow::Borrowed(url.host_str()),
             tail: url.path_and_query().to_owned(),
         }
     }
 
-    /// Returns the text of the URL.
-    pub(crate) fn text(&self) -> String {
-        let scheme = if self.https { "https" } else { "http" };
-        let mut text = String::with_capacity(self.host.len() + self.tail.len() + 16);
-        text.push_str(scheme);
-        text.push_str("://");
-        text.push_str(&self.host);
-        if let Some(port) = self.port {
-            text.push(':');
-            text.push_str(&port.to_string());
+    /// Puts the URL together again, or returns `None` where it is none any more. The second value
+    /// is false where parsing changed the text, so that rules may apply to it anew.
+    pub(crate) fn build(&self) -> Option<(CrawlUrl, bool)> {
+        if self.https == self.url.is_https() && *self.host == *self.url.host_str() {
+            // Setting parts costs a third of parsing, since the host need not be parsed again.
+            let (path, query) = self.tail.split_at(self.path_len());
+            let mut url = self.url.as_url().clone();
+            if path != self.url.path() {
+                url.set_path(path);
+            }
+            url.set_query(query.strip_prefix('?'));
+            let built = CrawlUrl::from_url(url).ok()?;
+            if built.path_and_query() == self.tail {
+                return Some((built, true));
+            }
         }
-        text.push_str(&self.tail);
-        text
+        let text = self.text();
+        let built = CrawlUrl::parse(&text).ok()?;
+        let same = built.as_str() == text;
+        Some((built, same))
+    }
+
+    fn text(&self) -> String {
+        let scheme = if self.https { "https" } else { "http" };
+        let port = self.url.as_url().port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{scheme}://{}{port}{}", self.host, self.tail)
     }
 
     fn path_len(&self) -> usize {
@@ -230,7 +244,7 @@ impl SiteRules {
     }
 
     /// Applies every rule once, in order, and returns whether anything changed.
-    pub(crate) fn round(&self, form: &mut Form, applied: &mut Vec<RuleId>) -> bool {
+    pub(crate) fn round(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) -> bool {
         let before = applied.len();
         self.apply_host(form, applied);
         self.apply_parameters(form, applied);
@@ -246,21 +260,21 @@ impl SiteRules {
         aliases.iter().find(|a| a.from.as_str() == host && tail.starts_with(&*a.from_path))
     }
 
-    fn apply_host(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_host(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         if let Some(alias) = self.alias(&form.host, &form.tail) {
-            form.host = alias.to.as_str().to_owned();
+            form.host = Cow::Owned(alias.to.as_str().to_owned());
             form.tail.replace_range(..alias.from_path.len(), &alias.to_path);
             applied.push(alias.id);
         }
         for (https, bound) in &self.schemes {
-            if form.https != *https && form.port.is_none() && bound.holds(form) {
+            if form.https != *https && form.url.as_url().port().is_none() && bound.holds(form) {
                 form.https = *https;
                 applied.push(bound.id);
             }
         }
     }
 
-    fn apply_parameters(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_parameters(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         let at = form.path_len();
         if self.parameters.is_empty() || at == form.tail.len() {
             return;
@@ -280,7 +294,7 @@ impl SiteRules {
                     && rule.set.as_deref() != Some(value)
                     && rule.bound.holds(form)
             });
-            let part: std::borrow::Cow<'_, str> = match rule {
+            let part: Cow<'_, str> = match rule {
                 None => part.into(),
                 Some(rule) => {
                     changed = true;
@@ -305,7 +319,7 @@ impl SiteRules {
         }
     }
 
-    fn apply_sort(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_sort(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         let at = form.path_len();
         if self.sorts.is_empty() || at == form.tail.len() || is_sorted(&form.tail[at + 1..]) {
             return;
@@ -320,7 +334,7 @@ impl SiteRules {
         }
     }
 
-    fn apply_case(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_case(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         if self.cases.is_empty() {
             return;
         }
@@ -334,9 +348,13 @@ impl SiteRules {
         }
     }
 
-    fn apply_literals(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_literals(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         let Some(literals) = &self.literals else { return };
         for _ in 0..REPLACEMENTS_MAX {
+            // Most tails match nothing, and the search for one match is far faster than for all.
+            if !literals.is_match(&form.tail) {
+                return;
+            }
             let mut best: Option<(usize, usize, usize)> = None;
             for found in literals.find_overlapping_iter(&form.tail) {
                 let (rule, start) = (found.pattern().as_usize(), found.start());
@@ -354,7 +372,7 @@ impl SiteRules {
         }
     }
 
-    fn apply_shapes(&self, form: &mut Form, applied: &mut Vec<RuleId>) {
+    fn apply_shapes(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         for Shape { shape, index, value, bound } in &self.shapes {
             let at = form.path_len();
             let path = &form.tail[..at];
@@ -372,8 +390,8 @@ impl SiteRules {
 }
 
 impl Bound {
-    fn holds(&self, form: &Form) -> bool {
-        self.scope.host.as_ref().is_none_or(|host| host.as_str() == form.host)
+    fn holds(&self, form: &Form<'_>) -> bool {
+        self.scope.host.as_ref().is_none_or(|host| *host.as_str() == *form.host)
             && self
                 .scope
                 .path
@@ -392,7 +410,7 @@ impl Literal {
 
     /// Returns where the replaced text ends, or `None` where the rule does not apply here: inside a
     /// token, where two tokens would be glued together, or out of its scope.
-    fn end_of_match(&self, form: &Form, start: usize, end: usize) -> Option<usize> {
+    fn end_of_match(&self, form: &Form<'_>, start: usize, end: usize) -> Option<usize> {
         let tail = form.tail.as_bytes();
         let end = match &self.edit {
             Edit::Replace { at_start, at_end, .. } => {

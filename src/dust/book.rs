@@ -30,6 +30,9 @@ const DRAWS_PER_DOC: usize = 2;
 /// Texts of probes kept for further rules.
 const PROBED_MAX: usize = 50_000;
 
+/// Declared rules noted per site.
+const DECLARED_MAX: usize = 64;
+
 /// Tries of a probe whose host did not answer.
 const TRIES_MAX: u8 = 3;
 
@@ -141,6 +144,8 @@ struct Pending {
     rule: RuleId,
     draw: Draw,
     tries: u8,
+    /// Both URLs are fetched now: the texts known of them may be of different days.
+    both: bool,
 }
 
 /// All rules of a crawl and what they rest on.
@@ -153,6 +158,7 @@ pub struct RuleBook {
     pub(crate) version: u64,
     pending: BTreeMap<u64, Pending>,
     again: Vec<Pending>,
+    pub(crate) declared: BTreeMap<Site, BTreeSet<(RuleKind, Scope)>>,
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
@@ -231,8 +237,9 @@ impl RuleBook {
         for id in self.on_trial(site) {
             while probes.len() < max && self.affords_probe(site) {
                 match self.draw(id, now, allows)? {
-                    Some(draw) => {
-                        probes.push(self.issue(site, Pending { rule: id, draw, tries: 0 }));
+                    Some((draw, both)) => {
+                        let pending = Pending { rule: id, draw, tries: 0, both };
+                        probes.push(self.issue(site, pending));
                     }
                     None => break,
                 }
@@ -265,18 +272,49 @@ impl RuleBook {
             return;
         }
         let finding = self.compare(&pending.draw, outcome);
+        if reference.is_none() && self.doubts(pending.rule, finding, outcome) {
+            pending.both = true;
+            self.again.push(pending);
+            return;
+        }
         self.record(pending.rule, &pending.draw, finding, now);
+    }
+
+    /// Takes note of a rule that the site declares (rel=canonical, Clean-param, No-Vary-Search):
+    /// it is judged first when the site is mined, and it must be proved like any other.
+    pub fn declare(&mut self, site: &Site, rule: RuleKind, scope: Scope) {
+        let declared = self.declared.entry(site.clone()).or_default();
+        if declared.len() < DECLARED_MAX {
+            declared.insert((rule, scope));
+        }
+    }
+
+    /// Takes note that the form which was fetched for a key turned out dead, forbidden or junk
+    /// while rules had other forms of it suppressed; this counts against them.
+    pub fn key_failed(&mut self, rules: &[RuleId], now: Timestamp) {
+        self.audited(rules, Finding::Failed, now);
     }
 
     /// Counts a URL that rules of this set suppressed, and returns true where it is fetched all the
     /// same.
     pub fn on_suppressed(&mut self, set: &RuleSet, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.count_suppressed(rules);
+        set.audits(url)
+    }
+
+    /// Counts a URL that rules suppressed.
+    pub fn count_suppressed(&mut self, rules: &[RuleId]) {
         for id in rules {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.rule.evidence.suppressed += 1;
             }
         }
-        set.audits(url)
+    }
+
+    /// Returns the site of a probe that is under way.
+    pub fn site_of_probe(&self, id: u64) -> Option<Site> {
+        let rule = self.pending.get(&id)?.rule;
+        self.entries.get(&rule).map(|entry| entry.rule.site.clone())
     }
 
     /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
@@ -287,7 +325,10 @@ impl RuleBook {
         known: Fetched,
         now: Timestamp,
     ) {
-        let finding = agreement(known, audited);
+        self.audited(rules, agreement(known, audited), now);
+    }
+
+    fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
         for id in rules {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if entry.rule.state != RuleState::Enforced {
@@ -400,7 +441,7 @@ impl RuleBook {
             .entries
             .values()
             .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
-        prior::all(elsewhere.map(|entry| &entry.rule))
+        prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule))
     }
 
     fn on_trial(&self, site: &Site) -> Vec<RuleId> {
@@ -421,7 +462,7 @@ impl RuleBook {
 
     fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
         self.probes += 1;
-        let reference = self.needs_reference(&pending.draw.url);
+        let reference = pending.both || self.needs_reference(&pending.draw.url);
         let spending = self.spending.entry(site.clone()).or_default();
         spending.probes += 1 + u64::from(reference);
         let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
@@ -439,13 +480,13 @@ impl RuleBook {
         probe
     }
 
-    /// Draws until a probe is needed or the trial is over.
+    /// Draws until a probe is needed or the trial is over; the second value asks for both URLs.
     fn draw(
         &mut self,
         id: RuleId,
         now: Timestamp,
         allows: &dyn Fn(&CrawlUrl) -> bool,
-    ) -> Result<Option<Draw>, RuleError> {
+    ) -> Result<Option<(Draw, bool)>, RuleError> {
         self.ensure_trial(id)?;
         loop {
             let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
@@ -465,9 +506,12 @@ impl RuleBook {
             match self.known(&draw.outcome) {
                 Some(known) if !self.needs_reference(&draw.url) => {
                     let finding = self.compare(&draw, known);
+                    if self.doubts(id, finding, known) {
+                        return Ok(Some((draw, true)));
+                    }
                     self.record(id, &draw, finding, now);
                 }
-                _ => return Ok(Some(draw)),
+                _ => return Ok(Some((draw, false))),
             }
         }
     }
@@ -482,6 +526,15 @@ impl RuleBook {
             return Some(Fetched::Gone);
         }
         window.find(url.as_str()).and_then(of_page)
+    }
+
+    /// Returns true where a failure is worth a second look: the rule did well so far, and the two
+    /// texts may be of different days.
+    fn doubts(&self, id: RuleId, finding: Finding, outcome: Fetched) -> bool {
+        let trial = self.entries.get(&id).and_then(|entry| entry.trial.as_ref());
+        finding == Finding::Failed
+            && matches!(outcome, Fetched::Page { junk: false, .. })
+            && trial.is_some_and(|trial| trial.same >= 2)
     }
 
     fn needs_reference(&self, url: &CrawlUrl) -> bool {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Entry, Fetched, RuleBook, Settings, Spending};
 use super::evidence::{Page, Text, Window};
-use super::rule::{FORMAT, RuleId};
+use super::rule::{FORMAT, RuleId, RuleKind, Scope};
 use super::sketch::{SLOTS, Sketch};
 use crate::url::Site;
 
@@ -31,6 +31,7 @@ struct Rows {
     entries: Vec<Entry>,
     spending: Vec<(Site, Spending)>,
     probed: BTreeMap<Box<str>, Fetched>,
+    declared: Vec<(Site, Vec<(RuleKind, Scope)>)>,
 }
 
 impl RuleBook {
@@ -42,6 +43,11 @@ impl RuleBook {
             entries: self.entries.values().map(Entry::kept).collect(),
             spending: self.spending.iter().map(|(site, s)| (site.clone(), *s)).collect(),
             probed: self.probed.clone(),
+            declared: self
+                .declared
+                .iter()
+                .map(|(site, rules)| (site.clone(), rules.iter().cloned().collect()))
+                .collect(),
         };
         serde_json::to_vec(&rows).unwrap_or_default()
     }
@@ -74,6 +80,11 @@ impl RuleBook {
         book.version = rows.version;
         book.spending = rows.spending.into_iter().collect();
         book.probed = rows.probed;
+        book.declared = rows
+            .declared
+            .into_iter()
+            .map(|(site, rules)| (site, rules.into_iter().collect()))
+            .collect();
         for entry in rows.entries {
             entry.rule.check().map_err(|error| DecodeError::Rules(error.to_string()))?;
             book.entries.insert(entry.rule.id, entry);

@@ -122,30 +122,28 @@ impl RuleSet {
 /// Rewrites to a fixed point, or returns `None` where nothing changes or none is found.
 pub(crate) fn rewrite(rules: &SiteRules, url: &CrawlUrl) -> Option<(CrawlUrl, Vec<RuleId>)> {
     let mut applied = Vec::new();
-    let mut form = Form::of(url);
+    let mut key: Option<CrawlUrl> = None;
     let mut rounds = 0;
     loop {
+        let mut form = Form::of(key.as_ref().unwrap_or(url));
+        let before = applied.len();
         while rules.round(&mut form, &mut applied) {
             rounds += 1;
             if rounds >= ROUNDS_MAX {
                 return None;
             }
         }
-        if applied.is_empty() {
-            return None;
+        if applied.len() == before {
+            break;
         }
-        let text = form.text();
-        let key = CrawlUrl::parse(&text).ok()?;
-        if key.as_str() == text {
-            return (key != *url).then_some((key, applied));
+        let (built, same) = form.build()?;
+        key = Some(built);
+        if same {
+            break;
         }
         // Parsing changed the text (a dot segment appeared): the rules see the normal form too.
-        rounds += 1;
-        if rounds >= ROUNDS_MAX {
-            return None;
-        }
-        form = Form::of(&key);
     }
+    key.filter(|key| key != url).map(|key| (key, applied))
 }
 
 /// The rule set in force; readers never wait.

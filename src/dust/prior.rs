@@ -1,6 +1,8 @@
 //! What is worth a look before anything is known of a site: habits of common software, and rules
 //! that were proved on other sites of the crawl. A prior saves the search, never the proof.
 
+use std::collections::BTreeSet;
+
 use super::rule::{Rule, RuleKind, Scope, Source};
 
 /// Parameters of analytics, newsletters and sessions that rarely choose what a page shows.
@@ -38,6 +40,7 @@ const INDEXES: [&str; 7] = [
 
 /// Priors in the order in which they are judged.
 pub(crate) fn all<'a>(
+    declared: Option<&BTreeSet<(RuleKind, Scope)>>,
     proved: impl IntoIterator<Item = &'a Rule>,
 ) -> Vec<(RuleKind, Scope, Source)> {
     let mut priors = Vec::new();
@@ -46,6 +49,9 @@ pub(crate) fn all<'a>(
             priors.push((kind, scope, source));
         }
     };
+    for (rule, scope) in declared.into_iter().flatten() {
+        add(rule.clone(), scope.clone(), Source::Declared);
+    }
     for rule in proved {
         let own = matches!(rule.rule, RuleKind::HostAlias { .. } | RuleKind::Scheme { .. });
         if !own && rule.scope.host.is_none() {

@@ -63,13 +63,17 @@ pub(super) fn read(
         has_base: false,
         path_buffer: Vec::new(),
     });
-    for _ in 0..=RESTARTS_MAX {
+    for restarts in 0..=RESTARTS_MAX {
         let input = reader.borrow().input;
         if let Err(problem) = tokenize(input, &reader, settings) {
             let mut reader = reader.borrow_mut();
-            let reached = std::mem::take(&mut reader.reached);
-            if reached > 0 {
-                reader.input = &input[reached..];
+            let reached = match std::mem::take(&mut reader.reached) {
+                // One tag alone takes more memory than there is: it is passed over.
+                0 => input.find('>').map_or(input.len(), |end| end + 1),
+                reached => reached,
+            };
+            reader.input = &input[reached..];
+            if restarts < RESTARTS_MAX && !reader.input.is_empty() {
                 continue;
             }
             reader.facts.errors.push(format!("HTML was not read to its end: {problem}"));

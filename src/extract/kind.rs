@@ -1,5 +1,7 @@
 //! What a body is: by its declared type, then by its first bytes.
 
+use std::borrow::Cow;
+
 use super::facts::{DocumentKind, Page};
 
 /// How far the first element of an XML document is looked for.
@@ -86,12 +88,15 @@ fn by_bytes(page: &Page<'_>) -> DocumentKind {
 }
 
 /// Returns the beginning of a body: no byte order mark, no white space, no zero bytes of UTF-16.
-fn opening(body: &[u8]) -> Vec<u8> {
+fn opening(body: &[u8]) -> Cow<'_, [u8]> {
     let head = &body[..body.len().min(ROOT_WITHIN)];
     let marks: [&[u8]; 3] = [b"\xEF\xBB\xBF", b"\xFF\xFE", b"\xFE\xFF"];
     let head = marks.iter().find_map(|mark| head.strip_prefix(*mark)).unwrap_or(head);
+    if !head.iter().take(4).any(|&b| b == 0) {
+        return Cow::Borrowed(head.trim_ascii_start());
+    }
     let head: Vec<u8> = head.iter().copied().filter(|&b| b != 0).collect();
-    head.trim_ascii_start().to_vec()
+    Cow::Owned(head.trim_ascii_start().to_vec())
 }
 
 /// Decides by the name of the first element, if the body is XML of a known kind.

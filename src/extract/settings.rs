@@ -17,8 +17,8 @@ pub struct Settings {
     pub links_max: usize,
     /// Entries kept per sitemap or feed; the limit that sitemaps.org sets itself.
     pub sitemap_entries_max: usize,
-    /// Bytes of a normalized URL; longer ones are dropped and counted. Browsers and servers cut
-    /// far below.
+    /// Bytes of a normalized URL; longer ones are dropped and counted. Servers refuse request
+    /// lines beyond it; what is worth crawling is for the filter to say.
     pub url_length_max: usize,
     /// Bytes of visible text kept per page, over all blocks.
     pub text_max: ByteSize,
@@ -49,7 +49,7 @@ impl Default for Settings {
             sitemap_max: ByteSize::mib(50),
             links_max: 10_000,
             sitemap_entries_max: 50_000,
-            url_length_max: 2_048,
+            url_length_max: 8_192,
             text_max: ByteSize::mib(2),
             blocks_max: 20_000,
             depth_max: 512,

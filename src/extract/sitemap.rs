@@ -231,11 +231,12 @@ impl Walk<'_, '_> {
             && self.depth == *entry_depth + 1
         {
             self.field = field_of(name, draft);
-            if name.eq_ignore_ascii_case("link") && draft.loc.trim().is_empty() {
-                if let Some(href) = alternate_href(tag) {
-                    draft.loc = href;
-                    self.field = None;
-                }
+            if name.eq_ignore_ascii_case("link")
+                && draft.loc.trim().is_empty()
+                && let Some(href) = alternate_href(tag)
+            {
+                draft.loc = href;
+                self.field = None;
             }
         }
         if is_empty {
@@ -294,7 +295,7 @@ impl Walk<'_, '_> {
     /// of the document's own is left as written.
     fn reference(&mut self, reference: &BytesRef<'_>) {
         let written = format!("&{};", &**reference);
-        self.text(&htmlize::unescape(written.as_str()));
+        self.text(&htmlize::unescape_attribute(written.as_str()));
     }
 }
 
@@ -335,4 +336,137 @@ fn alternate_href(tag: &BytesStart<'_>) -> Option<String> {
         }
     }
     href.filter(|href| href.len() <= FIELD_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &[u8]) -> Result<Sitemap, SitemapError> {
+        let url = CrawlUrl::parse("http://e.org/dir/sitemap.xml").unwrap();
+        sitemap(&url, None, body, &Settings::default())
+    }
+
+    /// Compares the locations as written.
+    #[track_caller]
+    fn check(body: &str, want: &[&str]) {
+        let found = read(body.as_bytes()).map(|s| s.entries).unwrap_or_default();
+        let found: Vec<_> = found.iter().map(|entry| &entry.loc[..]).collect();
+        assert_eq!(found, want, "{body}");
+    }
+
+    #[test]
+    fn locations_are_found_under_any_namespace_and_in_bad_order() {
+        check("<urlset><url><loc> http://e.org/a\n</loc></url></urlset>", &["http://e.org/a"]);
+        check(
+            "<s:urlset xmlns:s='x'><s:url><s:loc>http://e.org/a</s:loc></s:url></s:urlset>",
+            &["http://e.org/a"],
+        );
+        check(
+            "<urlset><url><loc>http://e.org/a<lastmod>x</url><url><loc>http://e.org/b</loc>",
+            &["http://e.org/a"],
+        );
+        check("<urlset><url><lastmod>x</lastmod><loc>/b</loc></url></urlset>", &["/b"]);
+    }
+
+    #[test]
+    fn extensions_are_no_entries() {
+        check(
+            "<urlset><url><loc>http://e.org/a</loc><image:image><image:loc>http://e.org/i\
+             </image:loc></image:image><xhtml:link rel='alternate' href='http://e.org/de'/>\
+             <video:video><video:url>x</video:url></video:video></url></urlset>",
+            &["http://e.org/a"],
+        );
+    }
+
+    #[test]
+    fn dates_and_frequencies_are_kept_as_written() {
+        let body = b"<urlset><url><loc>http://e.org/</loc><lastmod> 2024-01-01 </lastmod>\
+            <changefreq>daily</changefreq></url></urlset>";
+        let entry = read(body).unwrap().entries.remove(0);
+        assert_eq!(entry.lastmod.as_deref(), Some("2024-01-01"));
+        assert_eq!(entry.changefreq.as_deref(), Some("daily"));
+    }
+
+    #[test]
+    fn feeds_give_the_links_of_their_items() {
+        check(
+            "<rss><channel><link>http://e.org/</link><item><link>http://e.org/a?b&amp;c</link>\
+             <guid>http://e.org/g</guid></item><item><guid>http://e.org/h</guid></item>\
+             <item><guid>17</guid></item><item><link>http://e.org/<![CDATA[?x&y]]></link></item>",
+            &["http://e.org/a?b&c", "http://e.org/h", "http://e.org/?x&y"],
+        );
+        check(
+            "<feed><link href='http://e.org/'/><entry><link rel='self' href='/s'/><link \
+             rel='alternate' href='/a'/><link href='/b'/><source><link href='/c'/></source>\
+             </entry></feed>",
+            &["/a"],
+        );
+        check(
+            "<rdf:RDF><channel><items><rdf:li resource='x'/></items></channel><item \
+             rdf:about='x'><link>http://e.org/a</link></item></rdf:RDF>",
+            &["http://e.org/a"],
+        );
+    }
+
+    #[test]
+    fn text_lists_one_url_a_line_and_other_lines_are_passed_over() {
+        check(
+            "\u{feff}http://e.org/a\r\n# no\nftp://e.org/\n HTTPS://e.org/b \n/c",
+            &["http://e.org/a", "HTTPS://e.org/b"],
+        );
+        assert_eq!(read(b"no list").unwrap_err(), SitemapError::Unknown);
+        assert_eq!(read(b"<html><url>x</url></html>").unwrap_err(), SitemapError::Unknown);
+        assert_eq!(read(b"").unwrap_err(), SitemapError::Unknown);
+    }
+
+    #[test]
+    fn what_is_whole_before_the_end_counts() {
+        check(
+            "<urlset><url><loc>http://e.org/a</loc></url><url><loc>http://e.org/b",
+            &["http://e.org/a"],
+        );
+        check("<urlset><url><loc>http://e.org/a</lo", &["http://e.org/a"]);
+        check("<urlset><url><loc>http://e.org/a</loc><news:na", &[]);
+        assert!(matches!(read(b"<urlset><url").unwrap_err(), SitemapError::Broken(_)));
+    }
+
+    #[test]
+    fn gzip_is_seen_by_its_first_bytes_and_bounded() {
+        use std::io::Write;
+        let pack = |plain: &[u8]| {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+            packer.write_all(plain).unwrap();
+            packer.finish().unwrap()
+        };
+        let entry = b"<urlset><url><loc>http://e.org/a</loc></url>".to_vec();
+        let packed = pack(&entry);
+        assert_eq!(read(&packed).unwrap().entries.len(), 1);
+        assert!(read(&packed[..packed.len() - 6]).unwrap().truncated_body);
+
+        let bomb = pack(&[&entry[..], &vec![b' '; 3 << 20]].concat());
+        let settings =
+            Settings { sitemap_max: crate::clock::ByteSize::mib(1), ..Settings::default() };
+        let url = CrawlUrl::parse("http://e.org/s").unwrap();
+        let found = sitemap(&url, None, &bomb, &settings).unwrap();
+        assert_eq!((found.entries.len(), found.truncated_body), (1, true));
+    }
+
+    #[test]
+    fn entities_of_the_document_are_not_expanded() {
+        check(
+            "<!DOCTYPE urlset [<!ENTITY e SYSTEM 'file:///etc/passwd'><!ENTITY a 'aaaa'>\
+             <!ENTITY b '&a;&a;'>]><urlset><url><loc>http://e.org/&e;&copy2;&eacute;&#x41;</loc>\
+             </url></urlset>",
+            &["http://e.org/&e;&copy2;éA"],
+        );
+    }
+
+    #[test]
+    fn entries_are_bounded() {
+        let url = CrawlUrl::parse("http://e.org/s").unwrap();
+        let settings = Settings { sitemap_entries_max: 2, ..Settings::default() };
+        let found = sitemap(&url, None, b"http://a/\nhttp://b/\nhttp://c/", &settings).unwrap();
+        assert_eq!((found.entries.len(), found.truncated_entries), (2, true));
+    }
 }

@@ -304,7 +304,7 @@ fn bounds_are_kept_and_said() {
     let facts = page_with("<a href=a>a</a>12345678<a href=b>b</a>", &settings);
     assert_eq!((facts.links.len(), facts.truncated_body), (1, true));
 
-    let facts = page(&format!("<a href=/{}><a href=tel:1>", "x".repeat(3000)));
+    let facts = page(&format!("<a href=/{}><a href=tel:1>", "x".repeat(9000)));
     assert_eq!((facts.links_too_long, facts.links_unusable), (1, 1));
 
     let settings = Settings { text_max: ByteSize(10), ..Settings::default() };
@@ -317,6 +317,14 @@ fn deep_nesting_hides_no_link() {
     let facts = page(&format!("{deep}<a href=x>deep</a>{}<a href=y>", "</div>".repeat(100_000)));
     assert_eq!(facts.links.len(), 2);
     assert_eq!(facts.blocks[0].text, "deep");
+}
+
+#[test]
+fn a_tag_beyond_the_memory_of_the_tokenizer_is_passed_over() {
+    let settings = Settings { parse_memory_max: ByteSize::mib(1), ..Settings::default() };
+    let attributes: String = (0..100_000).map(|i| format!(" a{i}")).collect();
+    let facts = page_with(&format!("<a href=x>x</a><p{attributes}><a href=y>y</a>"), &settings);
+    assert_eq!(facts.links.len(), 2);
 }
 
 #[test]

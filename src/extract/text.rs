@@ -41,10 +41,20 @@ impl Blocks {
 
     /// Adds text to the open block, white space folded.
     pub(super) fn push(&mut self, text: &str, in_link: bool) {
-        if text.starts_with(char::is_whitespace) {
-            self.space = true;
+        self.space |= text.starts_with(char::is_whitespace);
+        // Most text is ASCII, where white space is found three times as fast.
+        if text.is_ascii() {
+            self.words(text.split_ascii_whitespace(), in_link);
+        } else {
+            self.words(text.split_whitespace(), in_link);
         }
-        for word in text.split_whitespace() {
+        if !text.is_empty() {
+            self.space = text.ends_with(char::is_whitespace);
+        }
+    }
+
+    fn words<'t>(&mut self, words: impl Iterator<Item = &'t str>, in_link: bool) {
+        for word in words {
             if word.len() >= self.bytes_left || self.done.len() >= self.blocks_max {
                 self.truncated = true;
                 return;
@@ -60,7 +70,6 @@ impl Blocks {
                 self.link_chars = self.link_chars.saturating_add(chars.try_into().unwrap_or(0));
             }
         }
-        self.space = text.is_empty() && self.space || text.ends_with(char::is_whitespace);
     }
 
     /// Notes a line break; two in a row end the block, as old pages part their paragraphs.
@@ -80,12 +89,14 @@ impl Blocks {
             return;
         }
         self.done.push(TextBlock {
-            text: std::mem::take(&mut self.text),
+            // Copied, so that the buffer need not grow anew for every block.
+            text: self.text.as_str().to_owned(),
             link_chars: std::mem::take(&mut self.link_chars),
             path: place.path,
             tag: place.tag,
             region: place.region,
         });
+        self.text.clear();
     }
 
     /// Returns the blocks, and whether some text had no room.

@@ -54,6 +54,7 @@ fn trailers_end(wire: &[u8], mut at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn check(wire: &str, payload: usize, whole: bool, want: &str) {
         assert_eq!(&wire[..framed_len(wire.as_bytes(), payload, whole)], want);
@@ -84,5 +85,16 @@ mod tests {
         check("a\r\nabc", 3, true, "a\r\nabc");
         check("ffffffffffffffffffff\r\nabc", 3, true, "ffffffffffffffffffff\r\nabc");
         check("zz\r\nabc", 0, true, "zz\r\nabc");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_lead_outside_of_them(
+            wire in "[0-9a-fx;\\r\\n]{0,60}",
+            payload in 0..100usize,
+            whole: bool,
+        ) {
+            prop_assert!(framed_len(wire.as_bytes(), payload, whole) <= wire.len());
+        }
     }
 }

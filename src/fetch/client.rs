@@ -1,8 +1,9 @@
 //! One fetch from beginning to end: connection, request, head, body, codings.
 
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use hyper::body::Incoming;
@@ -50,13 +51,16 @@ pub enum FetchError {
 /// Fetches with hyper.
 ///
 /// Connections are kept per origin and used again. Cookies are neither kept nor sent: every page is
-/// fetched as by a first visitor, so the order of fetches cannot change what is seen.
+/// fetched as by a first visitor, so the order of fetches cannot change what is seen. Dropping a
+/// fetch under way closes its connection.
 #[derive(Debug)]
 pub struct HyperFetch {
     settings: Settings,
     requests: RequestMaker,
     connector: Connector,
     pool: Pool,
+    /// Origins that offer HTTP/2 and cannot speak it.
+    only_http1: Mutex<HashSet<Origin>>,
     clock: Arc<Clock>,
 }
 
@@ -75,6 +79,7 @@ impl HyperFetch {
             requests: RequestMaker::new(settings, user_agent, contact)?,
             connector: Connector::new(settings)?,
             pool: Pool::new(settings.idle_max, settings.idle_for.get()),
+            only_http1: Mutex::default(),
             settings: settings.clone(),
             clock,
         })
@@ -102,16 +107,33 @@ impl HyperFetch {
                 outcome => return outcome,
             }
         }
-        let link = self.connect(request, true, visit).await?;
+        let offer = !self.lock_only_http1().contains(&origin);
+        let link = self.connect(request, offer, visit).await?;
         let http2 = matches!(link.wire, Wire::Http2(_));
         match self.exchange(request, &origin, link, visit).await {
-            // Some servers offer HTTP/2 and cannot speak it.
             Err(broken) if broken.untouched && http2 => {
                 let link = self.connect(request, false, visit).await?;
-                self.exchange(request, &origin, link, visit).await
+                let outcome = self.exchange(request, &origin, link, visit).await;
+                if outcome.is_ok() {
+                    self.note_only_http1(origin);
+                }
+                outcome
             }
             outcome => outcome,
         }
+    }
+
+    fn note_only_http1(&self, origin: Origin) {
+        let mut origins = self.lock_only_http1();
+        if origins.len() >= ONLY_HTTP1_MAX {
+            // They are few; should they be many, some are found out once more.
+            origins.clear();
+        }
+        origins.insert(origin);
+    }
+
+    fn lock_only_http1(&self) -> MutexGuard<'_, HashSet<Origin>> {
+        self.only_http1.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn connect(
@@ -122,9 +144,13 @@ impl HyperFetch {
     ) -> Result<Link, Broken> {
         let deadline = visit.deadline;
         let made = self.connector.connect(&request.url, &request.addresses, http2, deadline).await;
-        let connected = made.map_err(|not| {
-            visit.address = not.address.or(visit.address);
-            Broken::new(not.failure, not.detail)
+        let connected = made.map_err(|lost| {
+            visit.address = lost.address.or(visit.address);
+            if lost.failure == Failure::LocalFailure {
+                // Descriptors or ports may be what is missing.
+                self.pool.clear();
+            }
+            Broken::new(lost.failure, lost.detail)
         })?;
         visit.address = Some(connected.address);
         visit.timing.connect += connected.connect_took;
@@ -175,68 +201,80 @@ impl HyperFetch {
         http1: &mut Http1,
         visit: &mut Visit,
     ) -> Result<Parts, Broken> {
-        let proxy = self.connector.proxy();
-        let made = self.requests.http1(request, proxy).map_err(Broken::unsendable)?;
         let bytes_max = self.settings.body_max_for(request.purpose);
-        // Framing of one-byte chunks is five times their payload; honest framing is next to nothing.
-        let wire_max = bytes_max.saturating_mul(2).saturating_add(FRAMING_FREE);
-        let sent = Instant::now();
-        let head =
-            timeout_at(visit.head_deadline(&self.settings), http1.send(made, wire_max)).await;
-        visit.timing.first_byte = sent.elapsed();
+        let response = self.head1(request, http1, bytes_max, visit).await?;
         let record = http1.record().clone();
-        let response = match head {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(Broken::head(&error, &record, proxy.is_some())),
-            Err(_) => return Err(visit.late_head(&record, proxy.is_some())),
-        };
-        let mut blocks = record.take_blocks();
-        if proxy.is_some() {
-            blocks.request = without_credentials(blocks.request);
+        let blocks = self.blocks(&record);
+        if let Err((failure, detail)) = self.check_status(&response, request) {
+            return Err(Broken { blocks, ..Broken::new(failure, detail) });
         }
-        check_status(&response, proxy.is_some(), request.url.is_https()).map_err(
-            |(failure, detail)| Broken {
-                blocks: std::mem::take(&mut blocks),
-                ..Broken::new(failure, detail)
-            },
-        )?;
         let (head, mut body) = response.into_parts();
         let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline);
         let coded = head.headers.contains_key(TRANSFER_ENCODING);
         let over = || coded && record.overflow() == Some(Overflow::Body);
         let expected = content_length(&head.headers);
         let gathered = gather(bounds, expected, |cx| http1.poll_frame(&mut body, cx), over).await;
-        let wire_body = match record.take_wire_body() {
-            None => gathered.payload.clone(),
-            Some(wire) => {
-                let chunked = is_chunked(&head.headers);
-                let whole = gathered.truncated.is_none();
-                match gathered.truncated {
-                    // What was broken stays in the archive with its breakage.
-                    Some(Truncated::Unspecified | Truncated::Disconnect) => wire,
-                    _ if chunked => wire.slice(..framed_len(&wire, gathered.payload.len(), whole)),
-                    _ => wire.slice(..gathered.payload.len().min(wire.len())),
-                }
-            }
-        };
+        let wire_body = wire_body(&record, &head.headers, &gathered);
+        let http10 = head.version == Version::HTTP_10;
         // A length beside a transfer coding is how requests are smuggled (RFC 9112 §6.3).
-        let ambiguous = coded && head.headers.contains_key(CONTENT_LENGTH);
-        let version = match head.version {
-            Version::HTTP_10 => HttpVersion::Http10,
-            _ => HttpVersion::Http11,
-        };
-        let reusable = gathered.truncated.is_none()
-            && !ambiguous
-            && !(coded && version == HttpVersion::Http10);
+        let ambiguous = coded && (http10 || head.headers.contains_key(CONTENT_LENGTH));
         Ok(Parts {
             status: head.status.as_u16(),
-            version,
+            version: if http10 { HttpVersion::Http10 } else { HttpVersion::Http11 },
             headers: head.headers,
             blocks,
+            reusable: gathered.truncated.is_none() && !ambiguous,
             gathered,
             wire_body: Some(wire_body),
-            reusable,
         })
+    }
+
+    async fn head1(
+        &self,
+        request: &Request,
+        http1: &mut Http1,
+        bytes_max: usize,
+        visit: &mut Visit,
+    ) -> Result<Response<Incoming>, Broken> {
+        let made = self.requests.http1(request, self.connector.proxy());
+        let made = made.map_err(Broken::unsendable)?;
+        // Framing of one-byte chunks is five times their payload; honest framing is next to nothing.
+        let wire_max = bytes_max.saturating_mul(2).saturating_add(FRAMING_FREE);
+        let sent = Instant::now();
+        let by = visit.head_deadline(&self.settings);
+        let head = timeout_at(by, http1.send(made, wire_max)).await;
+        visit.timing.first_byte = sent.elapsed();
+        let broken = match head {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => Broken::head(&error, http1.record()),
+            Err(_) => visit.late(),
+        };
+        Err(Broken { blocks: self.blocks(http1.record()), ..broken })
+    }
+
+    fn blocks(&self, record: &Record) -> Blocks {
+        let blocks = record.take_blocks();
+        match self.connector.proxy() {
+            Some(_) => Blocks { request: without_credentials(blocks.request), ..blocks },
+            None => blocks,
+        }
+    }
+
+    fn check_status(
+        &self,
+        response: &Response<Incoming>,
+        request: &Request,
+    ) -> Result<(), (Failure, String)> {
+        let by_proxy = self.connector.proxy().is_some() && !request.url.is_https();
+        match response.status().as_u16() {
+            status @ 100..200 => {
+                Err((Failure::ProtocolError, format!("status {status} to a plain GET")))
+            }
+            407 if by_proxy => {
+                Err((Failure::ProxyFailed, "the proxy asks for credentials (407)".to_owned()))
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn exchange2(
@@ -258,10 +296,7 @@ impl HyperFetch {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
                 return Err(Broken { blocks, untouched: true, ..broken });
             }
-            Err(_) => {
-                let (failure, detail) = visit.lateness();
-                return Err(Broken { blocks, ..Broken::new(failure, detail) });
-            }
+            Err(_) => return Err(Broken { blocks, ..visit.late() }),
         };
         let (head, mut body) = response.into_parts();
         let blocks = Blocks { head: http2::head_block(head.status, &head.headers), ..blocks };
@@ -353,6 +388,8 @@ impl Fetch for HyperFetch {
     }
 }
 
+/// Origins remembered for speaking no HTTP/2.
+const ONLY_HTTP1_MAX: usize = 4096;
 /// Chunk framing that is never too much, in bytes.
 const FRAMING_FREE: usize = 64 * 1024;
 /// Encoded bytes from which on decoding leaves the network's threads.
@@ -372,17 +409,13 @@ impl Visit {
         self.deadline.min(Instant::now() + settings.first_byte.get())
     }
 
-    fn lateness(&self) -> (Failure, String) {
+    fn late(&self) -> Broken {
         if Instant::now() >= self.deadline {
-            (Failure::Timeout, "no header block when the time of the whole fetch was up".to_owned())
+            let detail = "no header block when the time of the whole fetch was up";
+            Broken::new(Failure::Timeout, detail.to_owned())
         } else {
-            (Failure::FirstByteTimeout, "no header block in time".to_owned())
+            Broken::new(Failure::FirstByteTimeout, "no header block in time".to_owned())
         }
-    }
-
-    fn late_head(&self, record: &Record, proxied: bool) -> Broken {
-        let (failure, detail) = self.lateness();
-        Broken { blocks: blocks_of(record, proxied), ..Broken::new(failure, detail) }
     }
 }
 
@@ -404,7 +437,7 @@ impl Broken {
         Self::new(Failure::ProtocolError, detail)
     }
 
-    fn head(error: &hyper::Error, record: &Record, proxied: bool) -> Self {
+    fn head(error: &hyper::Error, record: &Record) -> Self {
         let failure = match record.overflow() {
             Some(Overflow::Head | Overflow::Interim) => Failure::HeadTooLarge,
             _ if error.is_parse_too_large() => Failure::HeadTooLarge,
@@ -412,7 +445,7 @@ impl Broken {
             _ => Failure::ClosedEarly,
         };
         let untouched = failure == Failure::ClosedEarly && record.received() == 0;
-        Broken { failure, detail: describe(error), blocks: blocks_of(record, proxied), untouched }
+        Broken { untouched, ..Broken::new(failure, describe(error)) }
     }
 }
 
@@ -428,24 +461,17 @@ struct Parts {
     reusable: bool,
 }
 
-fn blocks_of(record: &Record, proxied: bool) -> Blocks {
-    let blocks = record.take_blocks();
-    if proxied { Blocks { request: without_credentials(blocks.request), ..blocks } } else { blocks }
-}
-
-fn check_status(
-    response: &Response<Incoming>,
-    proxied: bool,
-    https: bool,
-) -> Result<(), (Failure, String)> {
-    match response.status().as_u16() {
-        status @ 100..200 => {
-            Err((Failure::ProtocolError, format!("status {status} to a plain GET")))
+/// Returns the body as it stood on the wire: recorded where it had a transfer coding.
+fn wire_body(record: &Record, headers: &HeaderMap, gathered: &Gathered) -> Bytes {
+    let payload = &gathered.payload;
+    let Some(wire) = record.take_wire_body() else { return payload.clone() };
+    match gathered.truncated {
+        // What was broken stays in the archive with its breakage.
+        Some(Truncated::Unspecified | Truncated::Disconnect) => wire,
+        truncated if is_chunked(headers) => {
+            wire.slice(..framed_len(&wire, payload.len(), truncated.is_none()))
         }
-        407 if proxied && !https => {
-            Err((Failure::ProxyFailed, "the proxy asks for credentials (407)".to_owned()))
-        }
-        _ => Ok(()),
+        _ => wire.slice(..payload.len().min(wire.len())),
     }
 }
 

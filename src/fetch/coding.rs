@@ -174,6 +174,7 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::io::Write;
 
     const WIDE: Bounds = Bounds { bytes_max: 1 << 20, ratio_max: 10_000, ratio_free: 1 << 20 };
@@ -289,5 +290,21 @@ mod tests {
         let stacked =
             encode(Coding::Gzip, &encode(Coding::Gzip, &encode(Coding::Deflate, &text())));
         assert_eq!(decode(&stacked, &known, WIDE).body, text());
+    }
+
+    proptest! {
+        #[test]
+        fn damage_anywhere_keeps_the_bound(
+            coding in prop::sample::select(&ALL[..]),
+            at in any::<prop::sample::Index>(),
+            byte: u8,
+        ) {
+            let mut encoded = encode(coding, &text()).to_vec();
+            let at = at.index(encoded.len());
+            encoded[at] = byte;
+            let bounds = Bounds { bytes_max: 10_000, ..WIDE };
+            let decoded = decode(&encoded.into(), &[coding], bounds);
+            prop_assert!(decoded.body.len() <= 10_000);
+        }
     }
 }

@@ -28,7 +28,8 @@ impl Failure {
         match self {
             // Names appear late and vanish briefly while zones are moved.
             Failure::DnsNotFound => policy(15 * 60, 2, true),
-            Failure::DnsFailed => policy(5 * 60, 4, true),
+            // Name servers of our own may be gone for a while, and then for every host.
+            Failure::DnsFailed => policy(5 * 60, 6, true),
             // The same addresses would be refused again.
             Failure::AddressRefused => policy(0, 0, true),
             Failure::ConnectFailed => policy(10 * 60, 3, true),

@@ -90,8 +90,8 @@ impl Http1 {
     }
 }
 
-/// Read buffer on top of the longest header block.
-const READ_MAX: usize = 128 * 1024;
+/// Read buffer on top of the longest header block. An idle connection may hold as much.
+const READ_MAX: usize = 32 * 1024;
 
 /// Polls the connection; lets go of it once it has ended. Its error reaches the response or the
 /// body too, so it is not kept.

@@ -105,6 +105,13 @@ impl Pool {
         self.lock().close(Instant::now(), self.max, &mut closed);
     }
 
+    /// Closes all idle connections.
+    pub(super) fn clear(&self) {
+        let idle = std::mem::take(&mut *self.lock());
+        // Closed outside the lock.
+        drop(idle);
+    }
+
     /// Returns how many connections are idle.
     pub(super) fn len(&self) -> usize {
         self.lock().by_origin.len()

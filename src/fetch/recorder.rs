@@ -280,6 +280,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Recorder<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const BOUNDS: RecordBounds = RecordBounds { head_max: 100, interim_max: 2, body_max: 20 };
 
@@ -345,5 +346,47 @@ mod tests {
     fn an_endless_header_block_is_stopped() {
         check(&b"HTTP/1.1 200 OK\r\nA: b\r\n".repeat(9), b"", None, Some(Overflow::Head));
         check(&[b'x'; 200], b"", None, Some(Overflow::Head));
+    }
+
+    /// Feeds `wire` cut at `cuts` and returns all that is known afterwards.
+    fn outcome(wire: &[u8], cuts: &[usize]) -> (Option<Overflow>, Bytes, Option<Bytes>) {
+        let record = Record::new(BOUNDS);
+        let mut rest = wire;
+        let mut stopped = false;
+        for cut in cuts.iter().map(|cut| cut % (wire.len() + 1)).chain([wire.len()]) {
+            let (piece, after) = rest.split_at(cut.min(rest.len()));
+            rest = after;
+            stopped = stopped || record.lock().note(piece).is_err();
+        }
+        let wire_body = record.take_wire_body();
+        let head = if stopped { Bytes::new() } else { record.take_blocks().head };
+        (record.overflow(), head, wire_body)
+    }
+
+    fn wire() -> impl Strategy<Value = Vec<u8>> {
+        let word = prop_oneof![
+            Just(&b"\r\n"[..]),
+            Just(&b"\n"[..]),
+            Just(&b"\r"[..]),
+            Just(&b"HTTP/1.1 200 OK\r\n"[..]),
+            Just(&b"HTTP/1.1 103 E\r\n\r\n"[..]),
+            Just(&b"Transfer-Encoding: chunked\r\n"[..]),
+            Just(&b"a: b\r\n"[..]),
+            Just(&b" \0x"[..]),
+        ];
+        prop::collection::vec(word, 0..12).prop_map(|words| words.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn how_the_network_cuts_the_bytes_changes_nothing(
+            wire in wire(),
+            cuts in prop::collection::vec(any::<usize>(), 0..6),
+        ) {
+            let whole = outcome(&wire, &[]);
+            prop_assert_eq!(&outcome(&wire, &cuts), &whole);
+            prop_assert!(whole.1.len() <= BOUNDS.head_max);
+            prop_assert!(whole.2.is_none_or(|body| body.len() <= BOUNDS.body_max));
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! Whom TLS trusts: Mozilla's roots, compiled in, and those of a file.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::sync::Arc;
 
 use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
 use super::{FetchError, Settings};
@@ -14,9 +14,10 @@ pub(super) fn tls_config(settings: &Settings) -> Result<ClientConfig, FetchError
     let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     if let Some(path) = &settings.ca_file {
         let wrong = |why: String| FetchError::CaFile { path: path.clone(), why };
-        let file = File::open(path).map_err(|error| wrong(error.to_string()))?;
+        let certificates =
+            CertificateDer::pem_file_iter(path).map_err(|error| wrong(error.to_string()))?;
         let mut added = 0;
-        for certificate in rustls_pemfile::certs(&mut BufReader::new(file)) {
+        for certificate in certificates {
             let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
             roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
             added += 1;

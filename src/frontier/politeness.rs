@@ -363,6 +363,11 @@ impl Pace {
         Window::next_open(&settings.windows, self.next_allowed)
     }
 
+    /// Returns true while the host has not recovered from 429, 503 or silence.
+    pub fn is_troubled(&self) -> bool {
+        self.busy_level > 0 || self.unreachable > 0
+    }
+
     /// Returns the moving average of fetch durations.
     pub fn latency(&self) -> Duration {
         Duration::from_secs_f64((self.latency_ms / 1000.0).clamp(0.0, 1e6))

@@ -104,6 +104,8 @@ pub struct DoneState {
     pub content: String,
     /// Links found on it.
     pub links: u32,
+    /// What the page looked like to the miner, as `crawl` encodes it; empty for none.
+    pub evidence: Vec<u8>,
 }
 
 /// Whether a host may be crawled.

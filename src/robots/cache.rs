@@ -1,7 +1,7 @@
 //! [`Robots`] and [`Entry`] as bytes, for the store.
 //!
-//! A number is LEB128: seven bits a byte, lowest first, the high bit set on all but the last. A text
-//! is its length in bytes as a number, then UTF-8.
+//! A number is LEB128: seven bits a byte, lowest first, the high bit set on all but the last.
+//! A text is its length in bytes as a number, then UTF-8.
 //!
 //! [`Robots`]:
 //! ```text
@@ -374,7 +374,10 @@ Clean-param: ref /articles/
     proptest! {
         #[test]
         fn damaged_bytes_are_an_error_and_never_a_panic(
-            cut in 0..1000usize, at in 0..1000usize, byte: u8, noise in prop::collection::vec(any::<u8>(), 0..60),
+            cut in 0..1000usize,
+            at in 0..1000usize,
+            byte: u8,
+            noise in prop::collection::vec(any::<u8>(), 0..60),
         ) {
             let whole = entry(Standing::Rules, true).to_bytes();
             prop_assert!(Entry::from_bytes(&whole[..cut % whole.len()]).is_err());

@@ -60,11 +60,11 @@ impl Directives {
 
     /// Adds the content of a meta tag that is meant for us.
     pub fn add_tag(&mut self, content: &str) {
-        let mut parts = content.split(',').peekable();
+        let mut parts = content.split([',', ';']).peekable();
         while let Some(part) = parts.next() {
             match part.split_once(':') {
                 Some((name, value)) => self.add_pair(name.trim(), value, &mut parts),
-                // Some writers use white space alone.
+                // Some writers use white space alone, or semicolons.
                 None => part.split_ascii_whitespace().for_each(|word| self.add(word)),
             }
         }
@@ -73,7 +73,7 @@ impl Directives {
     /// Adds one value of an X-Robots-Tag header; `agent` is our product token.
     pub fn add_header(&mut self, value: &str, agent: &str) {
         let mut for_us = true;
-        let mut parts = value.split(',').peekable();
+        let mut parts = value.split([',', ';']).peekable();
         while let Some(mut part) = parts.next() {
             while let Some((name, rest)) = part.split_once(':') {
                 if takes_a_value(name.trim()) {
@@ -214,6 +214,7 @@ mod tests {
             (&[("robots", "all")], ""),
             (&[("robots", "")], ""),
             (&[("robots", "noindex nofollow")], "noindex nofollow"),
+            (&[("robots", "noindex;noarchive")], "noindex noarchive"),
             (&[("robots", "index"), ("mybot", "noarchive, nofollow")], "nofollow noarchive"),
             (&[("otherbot", "none"), ("description", "noindex")], ""),
             (&[("mybot-news", "noindex")], ""),
@@ -265,7 +266,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_can_be_read(content in "\\PC{0,30}", header in "([a-z*]{0,5}[:, ]|none|mybot|unavailable_after){0,9}") {
+        fn any_text_can_be_read(
+            content in "\\PC{0,30}",
+            header in "([a-z*]{0,5}[:, ]|none|mybot|unavailable_after){0,9}",
+        ) {
             let metas = [("robots", content.as_str())];
             let read = Directives::read(metas, [header.as_str()], "mybot");
             prop_assert_eq!(read.and(read), read);

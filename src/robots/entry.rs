@@ -8,7 +8,7 @@
 //! | more than `redirects_max` redirects | all is allowed (§2.3.1.2) | `ttl` |
 //! | 429, 5xx, no answer | all is disallowed (§2.3.1.4) | `failure_ttl_min`, doubling to `_max` |
 //! | … for longer than `outage_tolerated` | by the copy that we have, if any (§2.4) | the same |
-//! | … for longer than `outage_max` | by that copy; without one all is allowed (§2.3.1.4) | the same |
+//! | … for longer than `outage_max` | by that copy; without one all is allowed | the same |
 //!
 //! 429 is counted with the server errors, though its number begins with 4: it says "not now", and a
 //! site that says so should not be crawled faster for it. A disallow is never for ever: it lasts

@@ -3,13 +3,13 @@
 //! Normal form (RFC 9309 §2.2.2, §2.2.3): escapes of unreserved characters are decoded, other
 //! escapes have upper-case digits, and every byte that may not stand in a URL is escaped, so that
 //! `/é`, `/%c3%a9` and `/%C3%A9` are one. `*` and `$` are special only where a rule has them bare;
-//! `%2A` and `%24` in a rule, and either spelling in a URL, are the plain character. So that the two
-//! cannot be confused, the special ones are kept as the bytes 0 and 1, which are never left bare.
+//! `%2A` and `%24` in a rule, and either spelling in a URL, are the plain character. So that the
+//! two cannot be confused, the special ones are kept as the bytes 0 and 1, which never stand bare.
 //!
 //! Search: rules are sorted by the literal before their first wildcard. All literals that begin a
-//! path form a chain that one binary search finds, so that plain rules cost a few comparisons. Rules
-//! that share a literal, such as the many that begin with `/*`, are tried one by one, most octets
-//! first, behind a 128-bit filter of the byte pairs that they need.
+//! path form a chain that one binary search finds, so that plain rules cost a few comparisons.
+//! Rules that share a literal, such as the many that begin with `/*`, are tried one by one, most
+//! octets first, behind a 128-bit filter of the byte pairs that they need.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

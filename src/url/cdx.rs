@@ -471,7 +471,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_has_a_key_or_none_but_never_a_panic(text in "\\PC{0,40}", url in "(https?://)?[a-z.%0-9:@\\[\\]?#&=/]{0,40}") {
+        fn any_text_has_a_key_or_none_but_never_a_panic(
+            text in "\\PC{0,40}",
+            url in "(https?://)?[a-z.%0-9:@\\[\\]?#&=/]{0,40}",
+        ) {
             let _ = cdx_key(&text);
             if let Some(key) = cdx_key(&url) {
                 prop_assert!(key.is_ascii());

@@ -5,8 +5,8 @@
 //! rules, and rules must be proved (`dust`). Userinfo is dropped at the door, so that no credential
 //! is ever sent on or logged.
 //!
-//! Two keys sort by reversed host: [`surt`], which loses nothing and serves scopes, and [`cdx_key`],
-//! which folds much and serves the look-ups of a replayer, never the crawl.
+//! Two keys sort by reversed host: [`surt`], which loses nothing and serves scopes, and
+//! [`cdx_key`], which folds much and serves the look-ups of a replayer, never the crawl.
 
 mod cdx;
 mod host;

@@ -146,7 +146,7 @@ impl CrawlUrl {
         self.0.path()
     }
 
-    /// Returns the query without its question mark: `None` without one, `Some("")` after a lone one.
+    /// Returns the query without its question mark: `None` without one, `Some("")` after one alone.
     pub fn query(&self) -> Option<&str> {
         self.0.query()
     }
@@ -163,7 +163,7 @@ impl CrawlUrl {
 
     /// Returns the key of this URL in a CDXJ index, exactly as pywb computes it; see [`cdx_key`].
     ///
-    /// Different URLs share a key, so it serves look-ups only. [`super::surt`] is the lossless form.
+    /// Different URLs share a key, so it serves look-ups only; [`super::surt`] loses nothing.
     pub fn surt(&self) -> String {
         // Only a port that is no number has no key, and a parsed URL has none such.
         cdx_key(self.as_str()).unwrap_or_else(|| surt(self))
@@ -383,7 +383,9 @@ mod tests {
             path in "([%a-fA-F0-9./?;~ é\\\\-]|%[2-7][0-9a-fA-F]){0,30}",
             any in "\\PC{0,20}",
         ) {
-            for text in [format!("http://{host}/{path}"), format!("https://a.b/{path}?{any}{path}")] {
+            let texts =
+                [format!("http://{host}/{path}"), format!("https://a.b/{path}?{any}{path}")];
+            for text in texts {
                 if let Ok(once) = CrawlUrl::parse(&text) {
                     let twice = CrawlUrl::parse(once.as_str());
                     prop_assert_eq!(twice.as_ref(), Ok(&once), "{}", text);

@@ -1,4 +1,5 @@
-//! Sort-friendly URI reordering transform, without loss: hosts reversed, so that sites sort together.
+//! Sort-friendly URI reordering transform, without loss: hosts reversed, so that sites sort
+//! together.
 //!
 //! For scopes and for sorting. The key of a CDXJ index is another thing: [`super::cdx_key`].
 

@@ -22,8 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for model in MODELS {
         for urls in SIZES {
             let urls = urls.to_string();
-            let status =
-                std::process::Command::new(std::env::current_exe()?).args([model, &urls]).status()?;
+            let status = std::process::Command::new(std::env::current_exe()?)
+                .args([model, &urls])
+                .status()?;
             if !status.success() {
                 return Err(format!("{model} {urls} ended with {status}").into());
             }
@@ -76,7 +77,8 @@ fn generate(model: &str, count: usize) -> Vec<Record> {
         }
         // Five per cent of a page change from one access to the next.
         let size = 500 + Random(document).below(3500) as i64;
-        let size = (model != "forum-bare").then(|| (size, size + random.below(size as u64 / 20) as i64));
+        let size =
+            (model != "forum-bare").then(|| (size, size + random.below(size as u64 / 20) as i64));
         records.push(Record { url, status: 200, size, sketch: Vec::new() });
     }
     records

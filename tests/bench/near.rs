@@ -1,8 +1,8 @@
 //! Measures the content stage: main text, digests, sketches, the near-duplicate index and their
 //! cost, on pages with known truth.
 //!
-//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths junk signatures index
-//! cost`; with `--profile dev` it builds faster, and times are some three times as long.
+//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
+//! index cost`; with `--profile dev` it builds faster, and times are some three times as long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -28,10 +28,11 @@ use replicas::{Collection, break_even, collection};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn()); 7] = [
+    let parts: [(&str, fn()); 8] = [
         ("main_text", main_text),
         ("pairs", pairs),
         ("widths", widths),
+        ("rivals", rivals),
         ("junk", junk_pages),
         ("signatures", signatures),
         ("index", index),
@@ -357,6 +358,56 @@ fn cost() {
             println!("{words} words ({bytes} bytes), {name}: {:.1} us", best * 1e6);
         }
     }
+}
+
+/// SimHash of 64 bits beside sketches, on the same texts: pairs found by edit, and strangers taken
+/// for alike among all pairs of 800 texts.
+fn rivals() {
+    println!("\nsketches and SimHash-64: share of pairs found, texts of 400 words, and strangers");
+    println!(
+        "{:<28}{:>8}{:>8}{:>8}{:>8}{:>8}{:>16}",
+        "edited", "0.25 %", "1 %", "2 %", "5 %", "10 %", "of 319,600"
+    );
+    let sketch = |shingles: &[u64]| crawler::content::sketch(shingles).expect("not thin");
+    for least in [0.5, 0.8] {
+        let alike = |a: &Sketch, b: &Sketch| a.resemblance(b) >= least;
+        rival(&format!("16 bins, >= {least}"), 4, |text| sketch(text).0, alike);
+    }
+    for least in [0.5, 0.8] {
+        let alike = |a: &WideSketch, b: &WideSketch| a.resemblance(b) >= least;
+        rival(&format!("128 bins, >= {least}"), 4, |text| sketch(text).1, alike);
+    }
+    for (what, width, most) in [("shingles", 4, 3), ("shingles", 4, 10), ("words", 1, 3)] {
+        let alike = |a: &u64, b: &u64| (a ^ b).count_ones() <= most;
+        rival(&format!("SimHash of {what}, <= {most}"), width, sim_hash, alike);
+    }
+}
+
+fn rival<S>(name: &str, width: usize, sign: impl Fn(&[u64]) -> S, alike: impl Fn(&S, &S) -> bool) {
+    let sign = |ranks: &[u64]| sign(&shingles(&pages::written(ranks, Script::Latin), width));
+    let texts: Vec<Vec<u64>> = (0..800).map(|seed| text(seed, 400)).collect();
+    let signed: Vec<S> = texts.iter().map(|text| sign(text)).collect();
+    print!("{name:<28}");
+    for share in [0.0025, 0.01, 0.02, 0.05, 0.1] {
+        let found = (0..200).filter(|at| {
+            let edited = edit(&texts[*at], share, *at as u64 + 17);
+            alike(&signed[*at], &sign(&edited))
+        });
+        print!("{:>8.3}", found.count() as f64 / 200.0);
+    }
+    let pairs = (0..signed.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    println!("{:>16}", pairs.filter(|(a, b)| alike(&signed[*a], &signed[*b])).count());
+}
+
+fn sim_hash(shingles: &[u64]) -> u64 {
+    let mut sums = [0i32; 64];
+    for shingle in shingles {
+        let hash = Chance(*shingle).next();
+        sums.iter_mut().enumerate().for_each(|(bit, sum)| {
+            *sum += if hash >> bit & 1 == 1 { 1 } else { -1 };
+        });
+    }
+    sums.iter().enumerate().fold(0, |hash, (bit, sum)| hash | u64::from(*sum > 0) << bit)
 }
 
 /// Confusion of the judgement of soft errors, on seeds that no threshold was set by.

@@ -1,10 +1,10 @@
 //! `robots`, `robots_delay`, `robots_sitemaps`, `robots_url`: robots.txt. `directives`: meta robots
 //! and X-Robots-Tag.
 
+use crawler::extract::{Page, Settings, extract};
 use crawler::robots::{Directives, Robots, product_token, robots_url};
 use crawler::url::{CrawlUrl, UrlError};
 use data_encoding::BASE64;
-use scraper::{Html, Selector};
 use serde_json::{Value, json};
 
 /// Answers a request whose operation is known here.
@@ -58,12 +58,15 @@ fn sitemaps(request: &Value) -> Vec<String> {
 }
 
 fn directives(request: &Value) -> Value {
-    let page = Html::parse_document(text(request, "html"));
-    let selector = Selector::parse("meta[name][content]").expect("a constant selector");
-    let metas: Vec<(&str, &str)> = page
-        .select(&selector)
-        .filter_map(|meta| Some((meta.attr("name")?, meta.attr("content")?)))
-        .collect();
+    let url = CrawlUrl::parse("http://example.com/").expect("a constant URL");
+    let page = Page {
+        url: &url,
+        content_type: Some("text/html; charset=utf-8"),
+        link_headers: &[],
+        body: text(request, "html").as_bytes(),
+    };
+    let metas = extract(&page, &Settings::default()).meta_robots;
+    let metas = metas.iter().map(|(name, content)| (name.as_str(), content.as_str()));
     let headers = request["x_robots_tag"].as_array().into_iter().flatten();
     let headers = headers.filter_map(Value::as_str);
     let read = Directives::read(metas, headers, text(request, "user_agent"));

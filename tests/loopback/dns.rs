@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use crawler::clock::{Clock, Span, Timestamp};
-use crawler::dns::{DnsFailure, HickoryResolver, Resolve, Resolved, Settings};
+use crawler::dns::{DnsFailure, Family, HickoryResolver, Resolve, Resolved, Settings};
 use crawler::fetch::Fetch;
 use crawler::url::Host;
 
@@ -75,6 +75,24 @@ async fn of_many_addresses_only_the_allowed_ones_are_given_and_all_are_bounded()
     let server = NameServer::start(&[("many.test", Reply::V4(many, 60))]).await;
     let got = resolve(&resolver(&settings(&server)), "many.test").await.unwrap();
     assert_eq!((got.addresses.len(), got.refused), (20, vec![IpAddr::from([10, 0, 0, 1])]));
+}
+
+#[tokio::test]
+async fn only_the_kinds_of_address_that_are_set_are_asked_for() {
+    let v6 = IpAddr::V6(Ipv6Addr::LOCALHOST);
+    for (family, want, questions) in [
+        (Family::Ipv4First, vec![LOOPBACK], 1),
+        (Family::Ipv6First, vec![v6], 1),
+        (Family::Both, vec![LOOPBACK, v6], 2),
+        (Family::Ipv4, vec![LOOPBACK], 1),
+        (Family::Ipv6, vec![v6], 1),
+    ] {
+        let zone = [("dual.test", Reply::Dual([127, 0, 0, 1], Ipv6Addr::LOCALHOST))];
+        let server = NameServer::start(&zone).await;
+        let resolver = resolver(&Settings { family, ..settings(&server) });
+        assert_eq!(resolve(&resolver, "dual.test").await.unwrap().addresses, want, "{family:?}");
+        assert_eq!(server.asked("dual.test"), questions, "{family:?}");
+    }
 }
 
 #[tokio::test]

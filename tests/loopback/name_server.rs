@@ -17,6 +17,8 @@ pub(crate) enum Reply {
     V4(Vec<[u8; 4]>, u32),
     /// One IPv6 address and no other.
     V6(Ipv6Addr),
+    /// An address of each kind.
+    Dual([u8; 4], Ipv6Addr),
     /// First these, from the second question on those; TTL 0.
     Rebind([u8; 4], [u8; 4]),
     /// An alias, which the asker must follow.
@@ -121,6 +123,10 @@ impl Zone {
                 addresses.iter().for_each(|v4| message.address(Ipv4Addr::from(*v4).into(), *ttl));
             }
             Some(Reply::V6(address)) if kind == AAAA => message.address((*address).into(), 300),
+            Some(Reply::Dual(v4, _)) if kind == A => {
+                message.address(Ipv4Addr::from(*v4).into(), 300);
+            }
+            Some(Reply::Dual(_, v6)) if kind == AAAA => message.address((*v6).into(), 300),
             Some(Reply::Rebind(first, later)) if kind == A => {
                 let now = if earlier == 0 { first } else { later };
                 message.address(Ipv4Addr::from(*now).into(), 0);

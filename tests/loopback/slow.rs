@@ -189,3 +189,30 @@ async fn a_request_without_addresses_connects_nowhere() {
     assert_eq!(failed(fetcher.fetch(none).await).failure, Failure::LocalFailure);
     assert!(good.requests().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hosts_that_hang_do_not_hold_up_the_others() {
+    let patient = crawler::fetch::Settings::default();
+    let fetcher = std::sync::Arc::new(fetcher(&patient));
+    let mut hanging = Vec::new();
+    let mut silent = Vec::new();
+    for script in [vec![Step::Hang], vec![Step::Read, Step::Hang], head_then(Step::Hang)] {
+        for _ in 0..10 {
+            let server = Server::playing(script.clone()).await;
+            let (fetcher, url) = (fetcher.clone(), server.url("/"));
+            hanging.push(tokio::spawn(async move { get(&fetcher, &url).await }));
+            silent.push(server);
+        }
+    }
+    let good = Server::playing([Step::Read, Step::Send(super::server::GOOD.into())].into()).await;
+    for _ in 0..100 {
+        let got = answered(get(&fetcher, &good.url("/")).await);
+        assert_eq!(got.body, "good");
+    }
+    assert!(hanging.iter().all(|fetch| !fetch.is_finished()));
+    // A fetch that is given up closes its connection.
+    hanging.iter().for_each(tokio::task::JoinHandle::abort);
+    for server in &silent {
+        server.all_closed().await;
+    }
+}

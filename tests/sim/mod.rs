@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
-use crawler::crawl::{Crawl, Edge, Ended, Options, Parts, SeedUrl, Settings, State, Summary};
+use crawler::crawl::{
+    Crawl, DustMode, Edge, Ended, Options, Parts, SeedUrl, Settings, State, Summary,
+};
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Protect, SimWeb, WebSpec};
 use crawler::dust::{LiveRules, RuleSet};
@@ -30,6 +32,7 @@ struct World {
     politeness: Politeness,
     frontier: FrontierSettings,
     filter: FilterSettings,
+    dust: DustMode,
 }
 
 /// How a run ended.
@@ -53,6 +56,7 @@ impl World {
             },
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
+            dust: DustMode::Off,
         }
     }
 
@@ -71,6 +75,9 @@ impl World {
             agent: "crawler".to_owned(),
             expected_urls: 10_000,
             log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
+            rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
+                .expect("opens"),
+            dust: crawler::crawl::Dust { mode: self.dust, ..Default::default() },
         }
     }
 
@@ -98,6 +105,7 @@ impl World {
             revisits: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
+            wake: Default::default(),
             visits: tokio::runtime::Handle::current(),
         };
         let mut crawl = Crawl::new(edge, state, options);
@@ -249,6 +257,7 @@ impl World {
             revisits: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
+            wake: Default::default(),
             visits: tokio::runtime::Handle::current(),
         };
         let mut crawl = Crawl::new(edge, state, options);

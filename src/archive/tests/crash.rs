@@ -15,6 +15,11 @@ use crate::archive::writer::Writer;
 use crate::archive::{ArchiveError, Compression, Opened, Position, Settings, Written};
 use crate::clock::ByteSize;
 
+/// Returns a directory in memory where there is one: thousands of syncs cost nothing there.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 fn writer(settings: &Settings, resume: Option<&Position>) -> (Writer, Opened) {
     open(settings.clone(), about(), resume, Box::new(FileSystem)).unwrap()
 }
@@ -48,7 +53,7 @@ fn contents(dir: &Path, ending: &str) -> (Vec<String>, usize) {
 }
 
 fn check_torn_at_every_byte(compression: Compression, ending: &str) {
-    let source = tempfile::tempdir().unwrap();
+    let source = scratch();
     let settings_at = |dir: &Path| Settings { compression, ..settings(dir) };
     let (mut first, _) = writer(&settings_at(source.path()), None);
     write(&mut first, "/kept");
@@ -59,7 +64,7 @@ fn check_torn_at_every_byte(compression: Compression, ending: &str) {
     let index = only(source.path(), ".cdxj.open");
     let whole = fs::read(&warc).unwrap();
     assert_eq!(whole.len() as u64, lost.offset);
-    let target = tempfile::tempdir().unwrap();
+    let target = scratch();
     for length in committed.offset..=lost.offset {
         for entry in fs::read_dir(target.path()).unwrap() {
             fs::remove_file(entry.unwrap().path()).unwrap();
@@ -92,7 +97,7 @@ fn a_plain_tail_torn_at_any_byte_is_cut_back_too() {
 
 #[test]
 fn without_a_state_every_whole_record_is_kept() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let (mut first, _) = writer(&settings(dir.path()), None);
     write(&mut first, "/one");
     let whole = write(&mut first, "/two").position;
@@ -113,7 +118,7 @@ fn without_a_state_every_whole_record_is_kept() {
 #[test]
 fn a_damaged_index_is_made_again_from_the_records() {
     for damage in [&b""[..], b"\0\0\0\0", b"org,example)/ 2025 {\"off", b"\xff\xfe\n\n"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = scratch();
         let (mut first, _) = writer(&settings(dir.path()), None);
         write(&mut first, "/one");
         let committed = write(&mut first, "/two").position;
@@ -132,7 +137,7 @@ fn a_damaged_index_is_made_again_from_the_records() {
 
 #[test]
 fn files_begun_after_the_committed_position_are_moved_aside() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let mut settings = settings(dir.path());
     settings.compression = Compression::None;
     let (mut first, _) = writer(&settings, None);
@@ -152,7 +157,7 @@ fn files_begun_after_the_committed_position_are_moved_aside() {
 
 #[test]
 fn an_archive_that_lacks_what_was_committed_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let settings = settings(dir.path());
     let (mut first, _) = writer(&settings, None);
     let committed = write(&mut first, "/one").position;
@@ -167,7 +172,7 @@ fn an_archive_that_lacks_what_was_committed_is_refused() {
 
 #[test]
 fn a_second_writer_is_refused_while_the_first_lives() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let settings = settings(dir.path());
     let (mut first, _) = writer(&settings, None);
     let committed = write(&mut first, "/one").position;
@@ -218,7 +223,7 @@ impl Disk for LimitedDisk {
 
 #[test]
 fn a_disk_full_at_any_byte_leaves_whole_records_and_the_capture_can_be_tried_again() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = scratch();
     let settings = Settings { size_max: ByteSize(1_000_000), ..settings(dir.path()) };
     let room = Arc::new(AtomicU64::new(0));
     let medium = Limited { room: Arc::clone(&room) };

@@ -116,6 +116,8 @@ async fn every_kind_of_visit_is_kept_and_read_back() {
     assert_eq!(digest(page), digest(revisit));
     assert!(revisit.block.ends_with(b"\r\n\r\n"));
     assert_eq!(revisit.head.get("WARC-Refers-To"), page.head.get("WARC-Record-ID"));
+    let unchanged = records.iter().rfind(|r| r.head.kind() == "revisit").unwrap();
+    assert_eq!((unchanged.block.len(), unchanged.head.get("Content-Type")), (0, None));
     let h2 = records.iter().find(|r| r.head.get("WARC-Protocol") == Some("h2")).unwrap();
     assert_eq!(h2.head.get("WARC-Cipher-Suite"), Some("TLS_AES_128_GCM_SHA256"));
 }

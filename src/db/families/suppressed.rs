@@ -54,6 +54,11 @@ pub fn delete(batch: &mut Batch, db: &Db, by: Fingerprint, url: Fingerprint, how
     }
 }
 
+/// Forgets that a rule suppresses `url`.
+pub fn forget(batch: &mut Batch, db: &Db, rule: u64, url: Fingerprint) {
+    batch.delete(db, Family::SuppressedByRule, &rule_key(rule, url));
+}
+
 /// Returns how `url` came to be suppressed in favour of `by`.
 ///
 /// # Errors

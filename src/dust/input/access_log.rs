@@ -143,11 +143,10 @@ mod tests {
 
     const TIME: &str = "[10/Oct/2000:13:55:36 -0700]";
 
-    fn check(
-        before: &str,
-        request_and_rest: &str,
-        want: Result<Option<(&str, u16, Option<i64>)>, LineError>,
-    ) {
+    /// URL, status and bytes; none for a line that is of no use.
+    type Want<'w> = Option<(&'w str, u16, Option<i64>)>;
+
+    fn check(before: &str, request_and_rest: &str, want: Result<Want, LineError>) {
         let line = format!("{before} {TIME} {request_and_rest}");
         let got = parse(&line, Some("https://site.example")).map(|parsed| match parsed {
             Parsed::Record(record) => {

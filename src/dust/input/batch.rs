@@ -34,8 +34,8 @@ impl Default for Settings {
         Settings {
             line_bytes_max: ByteSize::kib(64),
             file_bytes_max: ByteSize::gib(64),
-            // About 2 GB of records; a million URLs of one site need a seventh of a gigabyte.
-            urls_max: 10_000_000,
+            // The miner needs about 0.6 KiB for a URL, so 1.2 GiB for these.
+            urls_max: 2_000_000,
             bad_lines_shown_max: 20,
             site: None,
         }
@@ -125,13 +125,12 @@ impl Batch {
         name: &str,
         format: Option<Format>,
     ) -> io::Result<Format> {
+        let mut head = Vec::new();
         let format = match format {
             Some(format) => format,
-            None => detect(source.fill_buf()?).ok_or_else(|| {
-                let message = "is no known log format; name it with --format";
-                io::Error::new(io::ErrorKind::InvalidData, message)
-            })?,
+            None => self.tell_format(&mut source, &mut head)?,
         };
+        let mut source = io::Cursor::new(head).chain(source);
         let context = Context::new(format, self.settings.site.as_deref());
         let line_max = self.settings.line_bytes_max.as_len();
         let (mut line, mut number, mut bytes) = (Vec::new(), 0, 0u64);
@@ -158,6 +157,31 @@ impl Batch {
             }
             self.line(&context, &line, name, number);
         }
+    }
+
+    /// Reads lines into `head` until one of them tells the format.
+    fn tell_format(&self, source: &mut impl BufRead, head: &mut Vec<u8>) -> io::Result<Format> {
+        let line_max = self.settings.line_bytes_max.as_len();
+        for _ in 0..DETECT_LINES {
+            let mut line = Vec::new();
+            let read = read_line(source, &mut line, line_max)?;
+            if let Some(format) = detect(&line) {
+                head.append(&mut line);
+                return Ok(format);
+            }
+            if read == 0 {
+                break;
+            }
+            // Only counted: a line that has no shape is bad in any format. Too long a line must
+            // stay too long, and still end.
+            line.truncate(line_max + 1);
+            head.append(&mut line);
+            if head.last() != Some(&b'\n') {
+                head.push(b'\n');
+            }
+        }
+        let message = "is no known log format; name it with --format";
+        Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
     /// Takes in one record that was read elsewhere, such as from an archive.
@@ -240,6 +264,9 @@ fn merge(known: &mut Record, other: Record) {
         known.sketch = other.sketch;
     }
 }
+
+/// How many lines are looked at for the format: comments and one bad line must not decide.
+const DETECT_LINES: usize = 100;
 
 /// Reads up to and with the next line feed; of a line longer than `max` only a little more.
 ///
@@ -347,6 +374,16 @@ mod tests {
         assert!((8_000.0..12_000.0).contains(&estimate), "{estimate}");
         let places: std::collections::HashSet<_> = read.records.iter().map(|r| &r.url).collect();
         assert_eq!(places.len(), read.records.len());
+    }
+
+    #[test]
+    fn the_format_is_told_however_little_the_source_gives_at_once() {
+        let text = b"# from a pipe\nnonsense\nhttp://h/a\t200\nhttp://h/b\t200\n";
+        let mut batch = Batch::new(Settings::default());
+        let source = BufReader::with_capacity(3, &text[..]);
+        assert_eq!(batch.read(source, "a.log", None).unwrap(), Format::Tsv);
+        let read = batch.finish();
+        assert_eq!((read.records.len(), read.bad, read.bad_lines[0].line), (2, 1, 2));
     }
 
     #[test]

@@ -110,9 +110,9 @@ fn shape(line: &str) -> Option<Format> {
 pub(super) fn parse(context: &Context, line: &str) -> Result<Parsed, LineError> {
     match context.format {
         Format::Tsv => tsv(line).map(Parsed::Record),
-        Format::CrawlLog => crawl_log(line).map(Parsed::Record),
+        Format::CrawlLog => crawl_log(line),
         Format::AccessLog => access_log::parse(line, context.base.as_deref()),
-        Format::Cdxj => cdxj(line).map(Parsed::Record),
+        Format::Cdxj => cdxj(line),
     }
 }
 
@@ -167,11 +167,13 @@ struct Json {
 }
 
 impl Json {
-    fn record(self) -> Result<Record, LineError> {
+    /// Returns the record; a fetch without an answer has no status, and is of no use.
+    fn parsed(self) -> Result<Parsed, LineError> {
         let status = match &self.status {
             Some(serde_json::Value::Number(status)) => number("status", &status.to_string())?,
-            Some(serde_json::Value::String(status)) => number("status", status)?,
-            _ => return Err(LineError::Missing("status")),
+            // Indexes write numbers as strings, and `-` for none.
+            Some(serde_json::Value::String(status)) if status != "-" => number("status", status)?,
+            _ => return Ok(Parsed::Unused),
         };
         let least = self.size_min.or(self.size);
         let size = least.map(|least| (least, self.size_max.unwrap_or(least)));
@@ -179,7 +181,7 @@ impl Json {
         if self.url.is_empty() {
             return Err(LineError::Missing("url"));
         }
-        Ok(Record { url: self.url, status, size, sketch })
+        Ok(Parsed::Record(Record { url: self.url, status, size, sketch }))
     }
 }
 
@@ -187,8 +189,8 @@ fn json(text: &str) -> Result<Json, LineError> {
     serde_json::from_str(text).map_err(|error| LineError::Json(error.to_string()))
 }
 
-fn crawl_log(line: &str) -> Result<Record, LineError> {
-    json(line)?.record()
+fn crawl_log(line: &str) -> Result<Parsed, LineError> {
+    json(line)?.parsed()
 }
 
 /// How often a digest stands in for a min-hash: for as many as any setting compares.
@@ -196,15 +198,17 @@ const DIGEST_VALUES: usize = 16;
 
 /// An index knows no document sizes, only those of compressed records; but equal digests are equal
 /// documents. So the digest stands for the sketch, where there is none.
-fn cdxj(line: &str) -> Result<Record, LineError> {
+fn cdxj(line: &str) -> Result<Parsed, LineError> {
     let brace = line.find('{').ok_or(LineError::Shape("a CDXJ index"))?;
     let json = json(&line[brace..])?;
     let digest = json.digest.clone();
-    let mut record = json.record()?;
-    if let (true, Some(digest)) = (record.sketch.is_empty(), digest) {
+    let mut parsed = json.parsed()?;
+    if let (Parsed::Record(record), Some(digest)) = (&mut parsed, digest)
+        && record.sketch.is_empty()
+    {
         record.sketch = vec![xxh3_64(digest.as_bytes()); DIGEST_VALUES];
     }
-    Ok(record)
+    Ok(parsed)
 }
 
 #[cfg(test)]
@@ -213,10 +217,10 @@ mod tests {
 
     fn check(format: Format, line: &str, want: Result<Record, LineError>) {
         let got = parse(&Context::new(format, None), line).map(|parsed| match parsed {
-            Parsed::Record(record) => record,
-            Parsed::Unused => panic!("unused: {line}"),
+            Parsed::Record(record) => Some(record),
+            Parsed::Unused => None,
         });
-        assert_eq!(got, want, "{line}");
+        assert_eq!(got, want.map(Some), "{line}");
     }
 
     fn record(url: &str, status: u16, size: Option<(i64, i64)>, sketch: &[u64]) -> Record {
@@ -240,7 +244,14 @@ mod tests {
         check(Format::CrawlLog, line, Ok(record("http://h/", 200, Some((12, 12)), &[1, 2])));
         let line = r#"{"url":"http://h/","status":"304","size":null,"sketch":null}"#;
         check(Format::CrawlLog, line, Ok(record("http://h/", 304, None, &[])));
-        check(Format::CrawlLog, r#"{"url":"http://h/"}"#, Err(LineError::Missing("status")));
+        check(Format::CrawlLog, r#"{"url":"","status":200}"#, Err(LineError::Missing("url")));
+    }
+
+    #[test]
+    fn a_fetch_without_an_answer_is_of_no_use() {
+        let line = r#"{"url":"http://h/","status":null,"failure":"timeout"}"#;
+        let parsed = parse(&Context::new(Format::CrawlLog, None), line);
+        assert!(matches!(parsed, Ok(Parsed::Unused)));
     }
 
     #[test]

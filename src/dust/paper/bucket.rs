@@ -157,33 +157,34 @@ impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
             }
             return;
         }
-        self.count_lengths(members, longest);
+        self.count_lengths(members, shortest, longest);
         for i in first.0..=first.1 {
-            for k in last.0..=last.1 {
-                let least = i + k;
-                let most = least.saturating_add(self.substring_max).min(longest);
-                if least > most {
+            // Outside of these no member fits.
+            let least = shortest.saturating_sub(self.substring_max).saturating_sub(i);
+            let Some(most) = longest.checked_sub(i) else { return };
+            for k in last.0.max(least)..=last.1.min(most) {
+                let fits = i + k..=(i + k).saturating_add(self.substring_max);
+                let upto = |tokens: usize| {
+                    self.lengths[tokens.clamp(shortest, longest + 1) - shortest] as usize
+                };
+                let fitting = upto(fits.end().saturating_add(1)) - upto(i + k);
+                if fitting < 2 || fitting > self.members_max {
                     continue;
                 }
-                let fitting = self.lengths[most + 1] - self.lengths[least];
-                if fitting < 2 || fitting as usize > self.members_max {
-                    continue;
-                }
+                let fits = |place: u32| fits.contains(&self.table.url_len(place as usize));
                 self.chosen.clear();
-                self.chosen.extend(members.iter().filter(|&&place| {
-                    (least..=most).contains(&self.table.url_len(place as usize))
-                }));
+                self.chosen.extend(members.iter().filter(|&&place| fits(place)));
                 (self.visit)(Bucket { members: &self.chosen, first: (i, i), last: (k, k) });
             }
         }
     }
 
-    /// Sets `lengths[n]` to the number of members with fewer than n tokens.
-    fn count_lengths(&mut self, members: &[u32], longest: usize) {
+    /// Sets `lengths[n]` to the number of members with fewer than `shortest + n` tokens.
+    fn count_lengths(&mut self, members: &[u32], shortest: usize, longest: usize) {
         self.lengths.clear();
-        self.lengths.resize(longest + 2, 0);
+        self.lengths.resize(longest - shortest + 2, 0);
         for &place in members {
-            self.lengths[self.table.url_len(place as usize) + 1] += 1;
+            self.lengths[self.table.url_len(place as usize) - shortest + 1] += 1;
         }
         for n in 1..self.lengths.len() {
             self.lengths[n] += self.lengths[n - 1];

@@ -150,11 +150,22 @@ pub(super) fn refines<T: PartialEq>(
     (alpha, beta): (&[T], &[T]),
     (inner_alpha, inner_beta): (&[T], &[T]),
 ) -> bool {
-    let mut found = (alpha, beta) == (inner_alpha, inner_beta);
-    for_each_inner(alpha, beta, |a, b| {
-        found |= (a, b) == (inner_alpha, inner_beta) || (b, a) == (inner_alpha, inner_beta);
-    });
-    found
+    rule_refines((alpha, beta), (inner_alpha, inner_beta))
+        || rule_refines((alpha, beta), (inner_beta, inner_alpha))
+}
+
+/// Returns whether the first rule is the second between some common first and last tokens.
+fn rule_refines<T: PartialEq>((alpha, beta): (&[T], &[T]), (a, b): (&[T], &[T])) -> bool {
+    let Some(outside) = alpha.len().checked_sub(a.len()) else { return false };
+    if beta.len().checked_sub(b.len()) != Some(outside) {
+        return false;
+    }
+    (0..=outside).any(|i| {
+        alpha[i..].starts_with(a)
+            && beta[i..].starts_with(b)
+            && alpha[..i] == beta[..i]
+            && alpha[i + a.len()..] == beta[i + b.len()..]
+    })
 }
 
 #[cfg(test)]

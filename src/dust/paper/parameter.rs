@@ -1,7 +1,7 @@
 //! The third phase: parameters whose value may not matter. The paper names parameter substitution
 //! and leaves it to its technical report; the choices here are named where they are made.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
@@ -111,17 +111,12 @@ pub(super) fn detect(
     likeness: &Likeness,
     settings: &Settings,
 ) -> Vec<ParameterCandidate> {
-    let popular = popular(list, settings);
-    let capacity = settings.table_bytes_max.as_len() / size_of::<Member>() / 2;
-    let places: HashMap<&str, u32> = match popular.is_empty() {
-        true => HashMap::new(),
-        false => (0..).zip(&list.urls).map(|(at, &url)| (url, at)).collect(),
-    };
+    let names = popular(list, settings);
+    let capacity = settings.table_bytes_max.as_len() / (size_of::<Member>() + size_of::<Rest>());
     let mut candidates = Vec::new();
-    let names: Vec<(&str, u64)> = popular.into_iter().collect();
     let mut from = 0;
     while from < names.len() {
-        // As many names at once as the table may hold members for, but at least one.
+        // As many names at once as the tables may hold occurrences of, but at least one.
         let mut total = 0;
         let mut batch = HashMap::new();
         for &(name, count) in &names[from..] {
@@ -132,33 +127,51 @@ pub(super) fn detect(
             batch.insert(name, batch.len() as u32);
         }
         from += batch.len();
-        judge(list, likeness, settings, &places, &batch, &mut candidates);
+        candidates.extend(judge(list, likeness, settings, &batch));
     }
-    candidates
-        .sort_by(|a, b| b.similar_pairs.cmp(&a.similar_pairs).then_with(|| a.name.cmp(&b.name)));
+    let order = |a: &ParameterCandidate, b: &ParameterCandidate| {
+        b.similar_pairs.cmp(&a.similar_pairs).then_with(|| a.name.cmp(&b.name))
+    };
+    candidates.sort_by(order);
     candidates
 }
 
-/// Returns the names that occur often enough, with how often.
-fn popular<'a>(list: &UrlList<'a>, settings: &Settings) -> BTreeMap<&'a str, u64> {
+/// Returns the names that occur often enough, with how often, sorted.
+fn popular<'a>(list: &UrlList<'a>, settings: &Settings) -> Vec<(&'a str, u64)> {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for &url in &list.urls {
         for found in occurrences(url) {
             *counts.entry(found.name(url)).or_default() += 1;
         }
     }
-    counts.into_iter().filter(|&(_, count)| count >= settings.parameter_urls_min).collect()
+    counts.retain(|_, count| *count >= settings.parameter_urls_min);
+    let mut names: Vec<(&str, u64)> = counts.into_iter().collect();
+    names.sort_unstable();
+    names
 }
 
-/// A URL in a group: the URLs that are equal but for one parameter.
+/// An occurrence of a parameter, for the URLs that are equal but for its value.
 struct Member {
+    /// Two 64-bit halves of a hash of what stands before and behind the value. Two of even a
+    /// billion such texts meet by chance once in 10^20 lists, and then one parameter is judged by
+    /// one comparison too many.
+    shared: [u64; 2],
     name: u32,
-    /// Whether the group is of URLs that are equal once the parameter is removed.
-    omitted: bool,
-    /// A 128-bit hash of what the URLs share. Two of even a billion groups meet by chance once in
-    /// 10^20 lists, and then one parameter is judged by one comparison too many.
-    shared: u128,
     url: u32,
+}
+
+/// A URL with what is left of it without a parameter.
+struct Rest {
+    hash: u64,
+    name: u32,
+    url: u32,
+}
+
+/// How many of the compared pairs were likely similar.
+#[derive(Clone, Copy, Default)]
+struct Evidence {
+    similar: u64,
+    compared: u64,
 }
 
 /// Judges the parameters of one batch.
@@ -166,79 +179,105 @@ fn judge(
     list: &UrlList<'_>,
     likeness: &Likeness,
     settings: &Settings,
-    places: &HashMap<&str, u32>,
     batch: &HashMap<&str, u32>,
-    candidates: &mut Vec<ParameterCandidate>,
-) {
-    let mut members = Vec::new();
-    let mut values: Vec<(u32, &str)> = Vec::new();
-    let mut shared = Vec::new();
-    let mut named: Vec<u32> = Vec::new();
-    for (at, &url) in (0u32..).zip(&list.urls) {
-        named.clear();
-        for found in occurrences(url) {
-            let Some(&name) = batch.get(found.name(url)) else { continue };
-            values.push((name, found.value(url)));
-            shared.clear();
-            // The prefix, its length and the suffix: the length keeps ("a", "bc") and ("ab", "c") apart.
-            shared.extend_from_slice(&url.as_bytes()[..found.value]);
-            shared.extend_from_slice(&found.value.to_le_bytes());
-            shared.extend_from_slice(&url.as_bytes()[found.end..]);
-            members.push(Member { name, omitted: false, shared: xxh3_128(&shared), url: at });
-            if !named.contains(&name) {
-                named.push(name);
-                let rest = omit(url, found.name(url));
-                let rest = rest.as_deref().unwrap_or(url);
-                // Only a URL of the list can be compared with.
-                if let Some(&without) = places.get(rest) {
-                    members.push(Member { name, omitted: true, shared: without.into(), url: at });
-                }
+) -> Vec<ParameterCandidate> {
+    let (mut members, mut rests) = gather(list, batch);
+    let mut evidence = vec![Evidence::default(); batch.len()];
+    let mut compare = |name: u32, a: u32, b: u32| {
+        let evidence = &mut evidence[name as usize];
+        evidence.compared += 1;
+        evidence.similar += u64::from(likeness.likely_similar(a as usize, b as usize));
+    };
+    members.sort_unstable_by_key(|member| (member.shared, member.name, member.url));
+    for group in members.chunk_by(|a, b| (a.shared, a.name) == (b.shared, b.name)) {
+        let pairs = (0..group.len()).flat_map(|x| (x + 1..group.len()).map(move |y| (x, y)));
+        for (x, y) in pairs.take(PAIRS_PER_GROUP_MAX) {
+            compare(group[x].name, group[x].url, group[y].url);
+        }
+    }
+    drop(members);
+    let mut names = vec![""; batch.len()];
+    batch.iter().for_each(|(&name, &number)| names[number as usize] = name);
+    rests.sort_unstable_by_key(|rest| rest.hash);
+    let mut known = &list.hashes[..];
+    for Rest { hash, name, url } in rests {
+        let text = list.urls[url as usize];
+        known = &known[known.partition_point(|&(other, _)| other < hash)..];
+        for &(_, other) in known.iter().take_while(|&&(other, _)| other == hash) {
+            let rest = omit(text, names[name as usize]);
+            if rest.as_deref().unwrap_or(text) == list.urls[other as usize] {
+                compare(name, url, other);
             }
         }
     }
-    members.sort_unstable_by_key(|member| (member.name, member.omitted, member.shared, member.url));
-    values.sort_unstable();
-    let mut evidence = vec![(0u64, 0u64); batch.len()];
-    for group in
-        members.chunk_by(|a, b| (a.name, a.omitted, a.shared) == (b.name, b.omitted, b.shared))
-    {
-        let (similar, compared) = &mut evidence[group[0].name as usize];
-        let mut compare = |a: u32, b: u32| {
-            *compared += 1;
-            *similar += u64::from(likeness.likely_similar(a as usize, b as usize));
-        };
-        if group[0].omitted {
-            group.iter().for_each(|member| compare(member.url, member.shared as u32));
-            continue;
-        }
-        let pairs = (0..group.len()).flat_map(|x| (x + 1..group.len()).map(move |y| (x, y)));
-        pairs.take(PAIRS_PER_GROUP_MAX).for_each(|(x, y)| compare(group[x].url, group[y].url));
-    }
-    for (&name, &number) in batch {
-        let (similar_pairs, pairs) = evidence[number as usize];
-        let share = settings.parameter_similar_share_min * pairs as f64;
-        if pairs < settings.support_min
-            || similar_pairs < settings.support_min
-            || (similar_pairs as f64) < share
-        {
-            continue;
-        }
-        let value = most_frequent(&values, number).to_owned();
-        candidates.push(ParameterCandidate { name: name.to_owned(), value, similar_pairs, pairs });
-    }
+    accepted(list, settings, &names, &evidence)
 }
 
-/// Returns the most frequent value of a parameter, the least of several, from sorted values.
-fn most_frequent<'a>(values: &[(u32, &'a str)], name: u32) -> &'a str {
-    let from = values.partition_point(|&(other, _)| other < name);
-    let to = values.partition_point(|&(other, _)| other <= name);
-    let mut best: &[(u32, &str)] = &[];
-    for run in values[from..to].chunk_by(|a, b| a.1 == b.1) {
-        if run.len() > best.len() {
-            best = run;
+/// Gathers the occurrences of the parameters of a batch.
+fn gather(list: &UrlList<'_>, batch: &HashMap<&str, u32>) -> (Vec<Member>, Vec<Rest>) {
+    let (mut members, mut rests) = (Vec::new(), Vec::new());
+    let mut shared = Vec::new();
+    let mut named: Vec<u32> = Vec::new();
+    for (at, &text) in (0u32..).zip(&list.urls) {
+        named.clear();
+        for found in occurrences(text) {
+            let Some(&name) = batch.get(found.name(text)) else { continue };
+            shared.clear();
+            // The length keeps ("a", "bc") and ("ab", "c") apart.
+            shared.extend_from_slice(&found.value.to_le_bytes());
+            shared.extend_from_slice(&text.as_bytes()[..found.value]);
+            shared.extend_from_slice(&text.as_bytes()[found.end..]);
+            let hash = xxh3_128(&shared);
+            let shared = [(hash >> 64) as u64, hash as u64];
+            members.push(Member { shared, name, url: at });
+            if !named.contains(&name) {
+                named.push(name);
+                let rest = omit(text, found.name(text));
+                let hash = UrlList::hash(rest.as_deref().unwrap_or(text));
+                rests.push(Rest { hash, name, url: at });
+            }
         }
     }
-    best.first().map_or("", |&(_, value)| value)
+    (members, rests)
+}
+
+/// Returns the parameters with enough evidence, each with its most frequent value, the least of
+/// several.
+fn accepted(
+    list: &UrlList<'_>,
+    settings: &Settings,
+    names: &[&str],
+    evidence: &[Evidence],
+) -> Vec<ParameterCandidate> {
+    let is_enough = |evidence: &Evidence| {
+        let share = settings.parameter_similar_share_min * evidence.compared as f64;
+        evidence.compared >= settings.support_min
+            && evidence.similar >= settings.support_min
+            && evidence.similar as f64 >= share
+    };
+    let enough = names.iter().zip(evidence).filter(|(_, evidence)| is_enough(evidence));
+    let enough: Vec<(&str, Evidence)> = enough.map(|(&name, &evidence)| (name, evidence)).collect();
+    if enough.is_empty() {
+        return Vec::new();
+    }
+    let mut values: Vec<HashMap<&str, u64>> = vec![HashMap::new(); enough.len()];
+    for &url in &list.urls {
+        for found in occurrences(url) {
+            if let Some(at) = enough.iter().position(|&(name, _)| name == found.name(url)) {
+                *values[at].entry(found.value(url)).or_default() += 1;
+            }
+        }
+    }
+    let candidate = |((name, evidence), values): ((&str, Evidence), HashMap<&str, u64>)| {
+        let best = values.into_iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(a.0)));
+        ParameterCandidate {
+            name: name.to_owned(),
+            value: best.map_or_else(String::new, |(value, _)| value.to_owned()),
+            similar_pairs: evidence.similar,
+            pairs: evidence.compared,
+        }
+    };
+    enough.into_iter().zip(values).map(candidate).collect()
 }
 
 #[cfg(test)]

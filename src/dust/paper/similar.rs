@@ -86,6 +86,7 @@ mod tests {
             urls: vec!["a", "b", "c", "d"],
             sizes: vec![Some((10, 20)), Some((20, 25)), Some((21, 22)), None],
             sketches: vec![&[]; 4],
+            ..UrlList::default()
         };
         let like = Likeness::new(&list, &Settings::default(), &[0, 1, 2, 3]);
         for (a, b, want) in [(0, 1, true), (1, 2, true), (0, 2, false), (0, 3, true)] {
@@ -100,6 +101,7 @@ mod tests {
             urls: vec!["a", "b", "c", "d", "e"],
             sizes: vec![None; 5],
             sketches: vec![&[1, 2, 3, 4, 9], &[1, 2, 7, 8, 9], &[1, 6, 7, 0, 9], &[1, 2], &[]],
+            ..UrlList::default()
         };
         let settings = Settings { sketch_values_min: 2, ..Settings::default() };
         let like = Likeness::new(&list, &settings, &[0, 1, 2, 3, 4]);

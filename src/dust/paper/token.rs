@@ -5,6 +5,9 @@
 //! own, apart from the characters `^` and `$`.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The text of the token before every URL.
 pub const BEGIN: &str = "\u{2}";
@@ -62,8 +65,32 @@ const ASCII: u32 = 128;
 
 /// The distinct tokens of a URL list, each with its number.
 pub(super) struct TokenTable<'a> {
-    numbers: HashMap<&'a str, TokenId>,
+    /// The number of a token by its hash. A number holds for the token whose text it leads to.
+    numbers: HashMap<u64, TokenId, BuildHasherDefault<Hashed>>,
+    /// The numbers of tokens whose hash another token had before.
+    others: HashMap<&'a str, TokenId>,
     texts: Vec<&'a str>,
+    /// Differs from table to table, so that no log can hold tokens chosen to collide. Numbers do
+    /// not depend on it.
+    seed: u64,
+}
+
+/// A hasher of what is a hash already.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
 }
 
 /// All single ASCII characters in order, so that each is a slice of this text.
@@ -81,7 +108,12 @@ impl<'a> TokenTable<'a> {
     pub(super) const END: TokenId = 3;
 
     pub(super) fn new() -> Self {
-        TokenTable { numbers: HashMap::new(), texts: Vec::new() }
+        TokenTable {
+            numbers: HashMap::default(),
+            others: HashMap::new(),
+            texts: Vec::new(),
+            seed: RandomState::new().hash_one(0u64),
+        }
     }
 
     /// Returns the number of a token, a new one if it was not seen before.
@@ -90,7 +122,11 @@ impl<'a> TokenTable<'a> {
             return TokenId::from(byte);
         }
         let next = ASCII + self.texts.len() as u32;
-        let number = *self.numbers.entry(token).or_insert(next);
+        let hash = xxh3_64_with_seed(token.as_bytes(), self.seed);
+        let mut number = *self.numbers.entry(hash).or_insert(next);
+        if number != next && self.text(number) != token {
+            number = *self.others.entry(token).or_insert(next);
+        }
         if number == next {
             self.texts.push(token);
         }
@@ -99,7 +135,8 @@ impl<'a> TokenTable<'a> {
 
     /// Frees what only [`TokenTable::number`] needs.
     pub(super) fn close(&mut self) {
-        self.numbers = HashMap::new();
+        self.numbers = HashMap::default();
+        self.others = HashMap::new();
     }
 
     /// Returns the text of a token.
