@@ -12,6 +12,9 @@ pub(super) struct Link {
     pub(super) nofollow: bool,
 }
 
+/// Slots from here on are links besides those that make every document reachable.
+const FREE_SLOT: u64 = 4;
+
 impl Site<'_> {
     /// Returns the links of a document's page as it is asked for with a session.
     pub(super) fn links(self, number: u32, session: Option<&str>) -> Vec<Link> {
@@ -42,7 +45,7 @@ impl Site<'_> {
             } else if draw.below(100) < u64::from(self.spec.redirects.share) {
                 onward.push(format!("/go/{}/{to}", self.spec.redirects.chain));
             } else {
-                add(to, 4 + slot);
+                add(to, FREE_SLOT + slot);
             }
         }
         links.extend(onward.into_iter().map(|href| Link::new(href, "onward")));
@@ -106,7 +109,7 @@ impl Site<'_> {
         let canonical = self.canonical(to);
         let mut draw = Draw::new(mix(self.seed, mix(u64::from(from), u64::from(to)) ^ slot));
         let shown = draw.below(100) < u64::from(habits.share);
-        let mut href = if shown { self.varied(&canonical, &mut draw) } else { canonical };
+        let mut href = if shown { self.varied(&canonical, slot, &mut draw) } else { canonical };
         if let Some(name) = habits.session {
             let started = || {
                 let id = draw.below(u64::from(habits.sessions.max(1)));
@@ -120,7 +123,7 @@ impl Site<'_> {
     }
 
     /// Applies one habit that fits.
-    fn varied(self, canonical: &str, draw: &mut Draw) -> String {
+    fn varied(self, canonical: &str, slot: u64, draw: &mut Draw) -> String {
         let habits = &self.spec.habits;
         let mut forms: Vec<String> = Vec::new();
         if habits.tracking > 0 {
@@ -160,7 +163,10 @@ impl Site<'_> {
         {
             forms.push(format!("/story?id={}", rest.replacen('?', "&", 1)));
         }
-        for alias in &self.spec.aliases {
+        // What makes every document reachable stays on the host itself: a crawl may leave the aliases
+        // out of its scope.
+        let aliases = if slot < FREE_SLOT { &[][..] } else { &self.spec.aliases[..] };
+        for alias in aliases {
             forms.push(format!("{}{canonical}", self.web.origin(alias)));
         }
         let at = draw.below(forms.len() as u64) as usize;

@@ -109,9 +109,12 @@ impl WebSpec {
         &self.hosts
     }
 
-    /// Returns all host names, aliases included, with the index of their site.
+    /// Returns all host names in order, aliases behind their site, with the index of the site.
     pub fn names(&self) -> impl Iterator<Item = (&str, u32)> {
-        self.by_name.iter().map(|(name, index)| (name.as_str(), *index))
+        (0u32..).zip(&self.hosts).flat_map(|(index, site)| {
+            let names = std::iter::once(&site.name).chain(&site.aliases);
+            names.map(move |name| (name.as_str(), index))
+        })
     }
 
     /// Returns the home URL of every site: enough seeds to find everything.
