@@ -9,7 +9,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
-use crate::filter::{Candidate, Found};
+use crate::filter::{Candidate, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -47,6 +47,8 @@ pub struct SeedUrl {
     pub url: CrawlUrl,
     /// Priority, where the list says one.
     pub priority: Option<u8>,
+    /// Links to follow from here, where the list says how many; `scope.hops_max` still holds.
+    pub hops_max: Option<u16>,
 }
 
 struct Accepted<'l> {
@@ -92,12 +94,15 @@ impl State {
             }
             let own = link.url.fingerprint();
             let canonized = scheduled.canonized;
+            // A seed with fewer hops to go begins as if it had come the rest of the way already.
+            let most = filter.settings().hops_max;
+            let hops = seed.hops_max.map_or(0, |hops| most.saturating_sub(hops));
             accepted.push(Accepted {
                 link,
                 own,
                 key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
                 rules: canonized.map(|c| c.rules).unwrap_or_default(),
-                hops: 0,
+                hops,
                 priority: seed.priority,
             });
         }
@@ -140,6 +145,9 @@ impl State {
             if !scheduled.verdict.accept {
                 self.refuse_found(batch, link, Some(via), &scheduled.verdict, now)?;
                 continue;
+            }
+            if matches!(scheduled.verdict.reason, Reason::SeedRedirect) {
+                self.widen_scope(batch, &link.url);
             }
             let own = link.url.fingerprint();
             let canonized = scheduled.canonized;

@@ -49,6 +49,9 @@ const MODELS_MAX: usize = 256;
 /// Queued URLs that the preview of an exclusion looks at.
 const PREVIEW_MAX: u64 = 1_000_000;
 
+/// Redirects of seeds that widen the scope.
+const WIDENED_MAX: usize = 100_000;
+
 /// A robots.txt that redirects.
 #[derive(Clone, Debug)]
 pub(super) struct PendingRobots {
@@ -83,6 +86,8 @@ pub struct State {
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
+    /// URLs that seeds redirect to.
+    widened: Vec<String>,
     pub(super) rule_log: JsonLog,
     pub(super) learner: Learner,
     /// Whether learned rules are applied.
@@ -185,6 +190,7 @@ impl State {
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
+            widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
             enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
@@ -194,6 +200,9 @@ impl State {
             readmit: VecDeque::new(),
             db,
         };
+        let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
+        let widened: Vec<CrawlUrl> = widened.collect();
+        state.filter = Arc::new(state.filter.with_seeds(&widened));
         state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
         Ok((state, resumed))
@@ -769,6 +778,15 @@ impl State {
     /// Returns true if hosts that were given up still have URLs to be marked failed.
     pub(super) fn is_draining(&self) -> bool {
         !self.drain.is_empty()
+    }
+
+    /// Takes the place that a seed redirects to into the scope, also for later runs.
+    pub(super) fn widen_scope(&mut self, batch: &mut Batch, url: &CrawlUrl) {
+        if self.widened.len() < WIDENED_MAX && !self.widened.iter().any(|one| one == url.as_str()) {
+            self.widened.push(url.to_string());
+            meta::put_scope(batch, &self.db, &self.widened);
+            self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
+        }
     }
 
     /// Counts queued URLs that a filter's schedule gate would refuse, among at most

@@ -111,7 +111,7 @@ impl World {
         let mut crawl = Crawl::new(edge, state, options);
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
-            homes.into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
         let db = Arc::downgrade(crawl.state().db());
         let died = self.store.died();
         let run = tokio::select! {
@@ -263,7 +263,7 @@ impl World {
         let mut crawl = Crawl::new(edge, state, options);
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
-            homes.into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
         crawl.run(&seeds, inbox).await.expect("no failure of our own");
         web.log().verdict().expect("a judge was appointed").violations
     }
