@@ -30,6 +30,10 @@ const DRAWS_PER_DOC: usize = 2;
 /// Texts of probes kept for further rules.
 const PROBED_MAX: usize = 50_000;
 
+/// Documents behind a refuted rule that make another search worth while: narrower contexts of it
+/// may hold.
+const WORTH_ANOTHER_LOOK: u32 = 10;
+
 /// Declared rules noted per site.
 const DECLARED_MAX: usize = 64;
 
@@ -455,8 +459,10 @@ impl RuleBook {
         let spending = self.spending.entry(site.clone()).or_default();
         spending.probes += 1 + u64::from(reference);
         let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
+            let trial = entry.trial.as_mut()?;
             entry.rule.evidence.probes += 1 + u32::from(reference);
-            entry.trial.as_ref()
+            trial.probes += 1 + u32::from(reference);
+            Some(&*trial)
         });
         let probe = Probe {
             id: self.probes,
@@ -570,7 +576,11 @@ impl RuleBook {
                     || "refuted".to_owned(),
                     |draw| format!("refuted: {} is not {}", draw.outcome, draw.url),
                 );
+                let (site, worth) = (entry.rule.site.clone(), entry.rule.evidence.documents_same);
                 self.retire(id, &reason, now);
+                if worth >= WORTH_ANOTHER_LOOK {
+                    self.miner.hurry(&site);
+                }
             }
             Standing::Exhausted => self.retire(id, "not provable", now),
         }

@@ -23,7 +23,7 @@ const CONTEXTS_PER_CORE: usize = 32;
 const INSTANCES_MAX: usize = 400;
 
 /// Cores judged in one round, best supported first.
-const CORES_MAX: usize = 200;
+const CORES_MAX: usize = 120;
 
 /// A form must be this many times as frequent as the other one to win over the shorter one.
 const MAJORITY: u32 = 3;
@@ -109,7 +109,8 @@ impl Search<'_> {
         }
         self.budget -= 1;
         let verdict = self.corpus.judge(&rule);
-        if self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
+        let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
+        if worth && self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
         } else if verdict.applicable == 0 {
             return Ok(None);
@@ -347,6 +348,12 @@ impl Search<'_> {
         for shrink in self.directions(&specific, long, short) {
             let (from, to) = if shrink { (long, short) } else { (short, long) };
             let Some(general) = shortest.rule(from, to) else { continue };
+            // A look at the texts is far cheaper than a judgement.
+            if self.hits(&format!("{}{from}{}", shortest.left, shortest.right))
+                < self.settings.applicable_min
+            {
+                continue;
+            }
             let rule = |kind| {
                 Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
             };
@@ -363,15 +370,17 @@ impl Search<'_> {
         Ok(false)
     }
 
+    /// Counts the keys that hold a text.
+    fn hits(&self, text: &str) -> u32 {
+        let finder = memchr::memmem::Finder::new(text);
+        let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
+        let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
+        u32::try_from(hits).unwrap_or(u32::MAX)
+    }
+
     /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.
     fn directions(&self, context: &Literal, long: &str, short: &str) -> [bool; 2] {
-        let count = |core: &str| {
-            let text = format!("{}{core}{}", context.left, context.right);
-            let finder = memchr::memmem::Finder::new(&text);
-            let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
-            let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
-            u32::try_from(hits).unwrap_or(u32::MAX)
-        };
+        let count = |core: &str| self.hits(&format!("{}{core}{}", context.left, context.right));
         let (longs, shorts) = (count(long), count(short));
         let grow = longs >= shorts.saturating_mul(MAJORITY) && !short.is_empty();
         [!grow, grow]
