@@ -31,8 +31,6 @@ pub struct Settings {
     pub duplicate_share_rise: f64,
     /// Distinct documents that must speak for a rule.
     pub support_min: u32,
-    /// Distinct documents that must speak for a rule that another source proposes.
-    pub prior_support_min: u32,
     /// URLs of the sample that a found rule must rewrite: one that touches fewer saves nothing.
     pub applicable_min: u32,
     /// Largest share of documents that speak against a candidate.
@@ -50,7 +48,6 @@ impl Default for Settings {
             duplicate_share_min: 0.02,
             duplicate_share_rise: 0.05,
             support_min: 3,
-            prior_support_min: 0,
             applicable_min: 8,
             negative_share_max: 0.02,
             judgements_max: 2_000,

@@ -71,7 +71,9 @@ impl Search<'_> {
         priors: &[(RuleKind, Scope, Source)],
     ) -> Result<Vec<Rule>, RuleError> {
         for (kind, scope, source) in priors {
-            self.attempt(kind, scope, *source, self.settings.prior_support_min as usize)?;
+            // What others proved needs no witness here to be tried; mere habit needs one.
+            let support = usize::from(*source != Source::Elsewhere);
+            self.attempt(kind, scope, *source, support)?;
         }
         for _ in 0..ROUNDS_MAX {
             let before = self.found.len();
@@ -408,11 +410,15 @@ impl Literal {
         let text = |core: &str| format!("{}{core}{}", self.left, self.right);
         let (from, to) = (text(from), text(to));
         let at_start = self.at_start && from.starts_with('/') && to.starts_with('/');
-        (!from.is_empty()).then_some(RuleKind::Substring {
-            from,
-            to,
-            at_start,
-            at_end: self.at_end,
-        })
+        let at_end = self.at_end;
+        // What makes its own pattern anew has no fixed point.
+        let again = match (at_start, at_end) {
+            (true, true) => to == from,
+            (true, false) => to.starts_with(&from),
+            (false, true) => to.ends_with(&from),
+            (false, false) => to.contains(&from),
+        };
+        let sound = !from.is_empty() && !again;
+        sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
     }
 }
