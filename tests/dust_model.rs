@@ -192,7 +192,9 @@ fn online(log: &[Observation], fetcher: &mut Loopback, settings: Settings) -> Re
         for site in book.due_sites() {
             let before = clock.now();
             book.mine(&site, Timestamp::ZERO).expect("no bad rule");
-            mining += clock.now().since(before);
+            let took = clock.now().since(before);
+            println!("mined {site} after {} pages in {took:?}", i + 1);
+            mining += took;
             mined += 1;
         }
         for site in book.sites().cloned().collect::<Vec<_>>() {

@@ -1,8 +1,9 @@
 //! Learning from a finished log: the same book of rules, fed all at once and probing through a
 //! trait, so that a log, a model site and a crawl are judged by one code.
 
-use super::book::{Fetched, RuleBook, RuleEvent, Settings};
+use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::Observation;
+use super::fetched::Fetched;
 use super::rule::{Rule, RuleError, RuleState};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};

@@ -23,7 +23,7 @@ const CONTEXTS_PER_CORE: usize = 32;
 const INSTANCES_MAX: usize = 400;
 
 /// Cores judged in one round, best supported first.
-const CORES_MAX: usize = 200;
+const CORES_MAX: usize = 120;
 
 /// A form must be this many times as frequent as the other one to win over the shorter one.
 const MAJORITY: u32 = 3;
@@ -71,7 +71,9 @@ impl Search<'_> {
         priors: &[(RuleKind, Scope, Source)],
     ) -> Result<Vec<Rule>, RuleError> {
         for (kind, scope, source) in priors {
-            self.attempt(kind, scope, *source, self.settings.prior_support_min as usize)?;
+            // What others proved needs no witness here to be tried; mere habit needs one.
+            let support = usize::from(*source != Source::Elsewhere);
+            self.attempt(kind, scope, *source, support)?;
         }
         for _ in 0..ROUNDS_MAX {
             let before = self.found.len();
@@ -109,7 +111,8 @@ impl Search<'_> {
         }
         self.budget -= 1;
         let verdict = self.corpus.judge(&rule);
-        if self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
+        let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
+        if worth && self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
         } else if verdict.applicable == 0 {
             return Ok(None);
@@ -347,6 +350,12 @@ impl Search<'_> {
         for shrink in self.directions(&specific, long, short) {
             let (from, to) = if shrink { (long, short) } else { (short, long) };
             let Some(general) = shortest.rule(from, to) else { continue };
+            // A look at the texts is far cheaper than a judgement.
+            if self.hits(&format!("{}{from}{}", shortest.left, shortest.right))
+                < self.settings.applicable_min
+            {
+                continue;
+            }
             let rule = |kind| {
                 Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
             };
@@ -363,15 +372,17 @@ impl Search<'_> {
         Ok(false)
     }
 
+    /// Counts the keys that hold a text.
+    fn hits(&self, text: &str) -> u32 {
+        let finder = memchr::memmem::Finder::new(text);
+        let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
+        let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
+        u32::try_from(hits).unwrap_or(u32::MAX)
+    }
+
     /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.
     fn directions(&self, context: &Literal, long: &str, short: &str) -> [bool; 2] {
-        let count = |core: &str| {
-            let text = format!("{}{core}{}", context.left, context.right);
-            let finder = memchr::memmem::Finder::new(&text);
-            let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
-            let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
-            u32::try_from(hits).unwrap_or(u32::MAX)
-        };
+        let count = |core: &str| self.hits(&format!("{}{core}{}", context.left, context.right));
         let (longs, shorts) = (count(long), count(short));
         let grow = longs >= shorts.saturating_mul(MAJORITY) && !short.is_empty();
         [!grow, grow]
@@ -399,11 +410,15 @@ impl Literal {
         let text = |core: &str| format!("{}{core}{}", self.left, self.right);
         let (from, to) = (text(from), text(to));
         let at_start = self.at_start && from.starts_with('/') && to.starts_with('/');
-        (!from.is_empty()).then_some(RuleKind::Substring {
-            from,
-            to,
-            at_start,
-            at_end: self.at_end,
-        })
+        let at_end = self.at_end;
+        // What makes its own pattern anew has no fixed point.
+        let again = match (at_start, at_end) {
+            (true, true) => to == from,
+            (true, false) => to.starts_with(&from),
+            (false, true) => to.ends_with(&from),
+            (false, false) => to.contains(&from),
+        };
+        let sound = !from.is_empty() && !again;
+        sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
     }
 }
