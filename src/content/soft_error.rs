@@ -218,7 +218,7 @@ impl Ordinary {
 }
 
 fn is_usual(classes: &[u32], word: u64, count: u32) -> bool {
-    let shown: u32 = classes.iter().take(word.trailing_zeros() as usize + 1).sum();
+    let shown: u32 = classes.iter().take(word.leading_zeros() as usize + 1).sum();
     count >= 2 && f64::from(count) >= ORDINARY_SHARE * f64::from(shown)
 }
 
