@@ -60,6 +60,7 @@
 
 mod compare;
 mod digest;
+pub mod host;
 mod main_text;
 pub mod mirror;
 pub mod near;

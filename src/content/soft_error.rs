@@ -134,6 +134,11 @@ impl HostErrors {
         self.ordinary.note(&page.word_set);
     }
 
+    /// Whether the sample of ordinary pages is full.
+    pub fn has_sample(&self) -> bool {
+        self.ordinary.pages >= ORDINARY_PAGES
+    }
+
     /// Whether the host answered all probes with an error status: it needs no guessing.
     pub fn is_honest(&self) -> bool {
         self.honest > 0 && self.answers.is_empty()
