@@ -23,6 +23,9 @@ use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlSt
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
+/// Failures of the proxy in a row after which the crawl stops: it is never gone around.
+const PROXY_FAILURES_MAX: u32 = 20;
+
 /// Share of duplicates above which a host counts as showing them, once enough pages are known.
 const STALE_SHARE: f64 = 0.5;
 const STALE_PAGES_MIN: u64 = 50;
@@ -47,6 +50,7 @@ impl State {
             let class = usize::from(answer.status / 100).min(5);
             self.counters.by_class[class] += 1;
             self.counters.bytes += answer.wire_body.len() as u64;
+            self.proxy_failures = 0;
         }
         let errand = admitted.lease.waiting.errand.clone();
         match errand {
@@ -142,8 +146,19 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        let most = failed.failure.retry().max_retries.min(u32::from(self.settings.retries_max));
-        if u32::from(waiting.attempts) < most || failed.failure == Failure::LocalFailure {
+        // A fault of ours costs no URL, however often it comes.
+        let most = match failed.failure.retry().max_retries {
+            u32::MAX => u32::MAX,
+            most => most.min(u32::from(self.settings.retries_max)),
+        };
+        self.proxy_failures = match failed.failure {
+            Failure::ProxyFailed => self.proxy_failures + 1,
+            _ => 0,
+        };
+        if self.proxy_failures >= PROXY_FAILURES_MAX {
+            return Err(CrawlError::Proxy(failed.detail.clone()));
+        }
+        if u32::from(waiting.attempts) < most {
             line.then = "retry".to_owned();
             self.count("retry");
             return self.requeue(batch, admitted, |record| {

@@ -86,6 +86,7 @@ pub struct State {
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
+    pub(super) proxy_failures: u32,
     /// URLs that seeds redirect to.
     widened: Vec<String>,
     pub(super) rule_log: JsonLog,
@@ -190,6 +191,7 @@ impl State {
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
+            proxy_failures: 0,
             widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
