@@ -270,7 +270,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.paused_by.is_none()
             && !self.state.is_draining()
             && self.state.readmit.is_empty();
-        idle.then(|| if self.state.counters.queued > 0 { Ended::Parked } else { Ended::Complete })
+        let left = self.state.counters.queued > 0;
+        idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
 
     fn stop(&mut self, ended: Ended, now: Timestamp) {

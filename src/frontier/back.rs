@@ -110,6 +110,7 @@ pub struct Lease {
 
 /// What the loop must do next.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, taken apart at once")]
 pub enum Next {
     /// Fetch this.
     Fetch(Lease),
