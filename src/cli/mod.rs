@@ -6,12 +6,17 @@
 mod audit;
 mod config;
 mod demo;
+mod dns;
 mod exit;
+mod explain;
+mod look;
 mod output;
 mod progress;
+mod robots;
 mod run;
 mod session;
 mod status;
+mod wire;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +86,12 @@ enum Command {
     Status,
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
+    /// Say why a URL is where it is: gates, rules, robots.txt, queue, archive
+    Explain(explain::ExplainArgs),
+    /// Show what a robots.txt says to us, and by which line
+    Robots(robots::RobotsArgs),
+    /// Show what a name resolves to, now and before
+    Dns(dns::DnsArgs),
 }
 
 /// A failure with the exit code that belongs to it.
@@ -158,6 +169,9 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
         Command::Audit(args) => audit::audit(&common, &args),
+        Command::Explain(args) => explain::explain(&common, &args),
+        Command::Robots(args) => robots::robots(&common, &args),
+        Command::Dns(args) => dns::dns(&common, &args),
     }
 }
 
