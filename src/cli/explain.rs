@@ -85,7 +85,17 @@ fn print(explanation: &Explanation, no_crawl: bool) {
         State::Unknown => row("unknown", "the crawl has not met this URL"),
         State::Queued(line) => queued(line),
         State::Done {
-            at, status, bytes: size, mime, content, same_text_as, links, file, offset, length, ..
+            at,
+            status,
+            bytes: size,
+            mime,
+            content,
+            same_text_as,
+            links,
+            file,
+            offset,
+            length,
+            ..
         } => {
             row(
                 "done",
@@ -100,7 +110,9 @@ fn print(explanation: &Explanation, no_crawl: bool) {
                 _ => row("archive", "no record: the archive gate or the page said no"),
             }
         }
-        State::Refused { reason, detail, at } => row("refused", &format!("{reason} at {at}: {detail}")),
+        State::Refused { reason, detail, at } => {
+            row("refused", &format!("{reason} at {at}: {detail}"))
+        }
         State::Failed { reason, detail, at, attempts } => {
             row("failed", &format!("{reason} at {at} after {attempts} attempts: {detail}"));
         }
@@ -114,7 +126,8 @@ fn print(explanation: &Explanation, no_crawl: bool) {
         }
     }
     if let Some(seen) = &explanation.seen {
-        let path = if seen.path.is_empty() { String::new() } else { format!(", path {}", seen.path) };
+        let path =
+            if seen.path.is_empty() { String::new() } else { format!(", path {}", seen.path) };
         row("found", &format!("{} as {}{path}", seen.at, seen.step));
         for (step, url) in seen.chain.iter().rev().skip(1).enumerate() {
             row(if step == 0 { "from" } else { "" }, url);
@@ -140,7 +153,10 @@ fn print(explanation: &Explanation, no_crawl: bool) {
     }
     if let Some(host) = &explanation.host_state {
         let (queued, done) = (number(host.queued), number(host.done));
-        row("host", &format!("{}: {}, {queued} queued, {done} done", explanation.host, host.status));
+        row(
+            "host",
+            &format!("{}: {}, {queued} queued, {done} done", explanation.host, host.status),
+        );
         row("", &format!("{}; {}, next at {}", host.standing, host.why, host.next_allowed));
     }
 }
@@ -169,7 +185,10 @@ fn rules(explanation: &Explanation) {
         None if said.of_site == 0 => row("rules", "none is known of its site"),
         None => {
             let (count, version) = (said.of_site, said.version);
-            row("rules", &format!("none in force applies ({count} of its site, version {version})"));
+            row(
+                "rules",
+                &format!("none in force applies ({count} of its site, version {version})"),
+            );
         }
         Some(key) => {
             let only = if said.enforced { "" } else { ", but rules are not applied in this crawl" };

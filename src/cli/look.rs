@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::run::read_seeds;
 use super::Failed;
+use super::run::read_seeds;
 use crate::config::Config;
 use crate::crawl::DustMode;
 use crate::db::families::{meta, urls};

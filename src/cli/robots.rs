@@ -155,7 +155,8 @@ fn print(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) {
     for (url, said) in steps {
         row("asked", format!("{url}: {said}"));
     }
-    let stale = if entry.is_stale(now) { " (over: it is fetched before the next page)" } else { "" };
+    let stale =
+        if entry.is_stale(now) { " (over: it is fetched before the next page)" } else { "" };
     row("fetched", format!("{}, believed until {}{stale}", entry.fetched, entry.valid_until));
     if entry.failures() > 0 {
         row("failures", format!("{} in a row", entry.failures()));
@@ -176,7 +177,10 @@ fn print(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) {
         }
         for signal in robots.signals() {
             let scope = format!("{:?}", signal.scope);
-            row("signal", format!("line {} ({scope}): {}: {}", signal.line, signal.name, signal.value));
+            row(
+                "signal",
+                format!("line {} ({scope}): {}: {}", signal.line, signal.name, signal.value),
+            );
         }
     }
     let root = CrawlUrl::parse(&origin.url_text("/")).ok();

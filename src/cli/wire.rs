@@ -97,7 +97,8 @@ impl Wire {
                 ),
             ));
         }
-        *self.pace(host).blocking_lock() = record.pace;
+        let mut paces = self.paces.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        paces.insert(host.clone(), Arc::new(Mutex::new(record.pace)));
         Ok(())
     }
 

@@ -27,6 +27,7 @@ mod settings;
 mod settle;
 mod snapshot;
 mod state;
+pub mod verify;
 mod visit;
 
 pub use discover::{Link, SeedUrl};

@@ -95,9 +95,8 @@ impl State {
         }
         let stored = names::get(&self.db, host.as_str())?;
         // A history that cannot be read is begun anew: it decides nothing.
-        let mut history = stored
-            .and_then(|bytes| dns::History::decode(&bytes).ok())
-            .unwrap_or_default();
+        let mut history =
+            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
         history.observe(addresses, visit.ended);
         names::put(batch, &self.db, host.as_str(), &history.encode());
         Ok(())

@@ -266,7 +266,8 @@ fn suppressed(
             None => gone.push(RuleId(*id).to_string()),
         }
     }
-    let by_is = holder.as_ref().map_or("gone from the ledger", |holder| words::state(&holder.state));
+    let by_is =
+        holder.as_ref().map_or("gone from the ledger", |holder| words::state(&holder.state));
     Ok(State::Suppressed {
         by: holder.as_ref().map_or_else(|| format!("{:032x}", by.0), |holder| holder.url.clone()),
         by_is: by_is.to_owned(),

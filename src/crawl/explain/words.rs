@@ -4,9 +4,7 @@ use serde::Serializer;
 
 use super::judged::RobotsSaid;
 use crate::clock::{Span, Timestamp};
-use crate::frontier::{
-    HostRecord, HostStatus, Politeness, Standing, UrlRecord, UrlState,
-};
+use crate::frontier::{HostRecord, HostStatus, Politeness, Standing, UrlRecord, UrlState};
 
 /// Says how the last step to a URL was made.
 pub(super) fn step(record: &UrlRecord) -> &'static str {
