@@ -148,10 +148,11 @@ fn read_sizes(path: &str, fetcher: &mut Loopback) -> Vec<Observation> {
             _ => Text::Unknown,
         };
         let pages = sampled.entry(url.site().to_string()).or_default();
-        if status == 200 && pages.len() < 40 {
-            if let Some((200, body, _)) = fetcher.get(&url) {
-                pages.push(shingles(words_of(&body)));
-            }
+        if status == 200
+            && pages.len() < 40
+            && let Some((200, body, _)) = fetcher.get(&url)
+        {
+            pages.push(shingles(words_of(&body)));
         }
         log.push(Observation {
             key: url.clone(),

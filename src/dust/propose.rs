@@ -325,7 +325,7 @@ fn pairs_by_envelope(corpus: &Corpus<'_>) -> Vec<Pair> {
             let last = suffixes.len().min(start + ENVELOPE_TOKENS_MAX + 1);
             for suffix in &suffixes[start..last] {
                 let hash = super::sketch::mix(prefix ^ suffix.rotate_left(17));
-                if hash % keep == 0 {
+                if hash.is_multiple_of(keep) {
                     envelopes.push((hash, i as u32));
                 }
             }
