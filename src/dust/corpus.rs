@@ -104,11 +104,15 @@ impl<'a> Corpus<'a> {
         self.classes.iter().all(|class| class.docs.is_empty())
     }
 
-    /// Returns true where two of these classes lead to one document.
+    /// Returns true where two of these classes may lead to one document.
     pub(crate) fn some_agree(&self, group: &[usize]) -> bool {
-        let docs: Vec<Doc> =
-            group.iter().filter_map(|at| self.classes[*at].docs.first().copied()).collect();
+        let classes = || group.iter().map(|at| &self.classes[*at]);
+        let docs: Vec<Doc> = classes().filter_map(|class| class.docs.first().copied()).collect();
+        let sizes: Vec<(u32, u32)> = classes().filter_map(|class| class.size).collect();
         docs.iter().collect::<BTreeSet<_>>().len() < docs.len()
+            || (docs.is_empty()
+                && sizes.iter().collect::<BTreeSet<_>>().len() * 2 <= sizes.len()
+                && sizes.len() > 1)
     }
 
     /// Judges a rule by what it would merge.

@@ -87,9 +87,7 @@ impl Search<'_> {
             self.attempt_mined(RuleKind::SortParameters)?;
             self.path_case()?;
             self.substrings()?;
-            if !self.by_size {
-                self.plain(propose::segments)?;
-            }
+            self.plain(propose::segments)?;
             if self.found.len() == before || self.budget == 0 {
                 break;
             }
