@@ -1,1 +1,40 @@
-//! dust
+//! DUST: different URLs with similar text. Learns, proves, applies and takes back the rules that
+//! make one key of many URLs.
+//!
+//! `rule` says what a rule is, `live` applies the rules in force, `miner` finds candidates in what
+//! was crawled, `validate` judges them, and `RuleBook` drives both for the crawl loop.
+//! Invariants: a rule changes the key under which a URL is known, never the URL that is fetched;
+//! no rule leads off its site; every table is bounded; nothing here fetches, reads a clock or
+//! draws at random. Sources: DustBuster (Bar-Yossef, Keidar, Schonfeld, WWW 2007) and what pattern
+//! learners found after it.
+
+mod apply;
+pub mod book;
+mod corpus;
+pub mod durable;
+pub mod evidence;
+mod fetched;
+pub mod input;
+pub mod learn;
+#[cfg(test)]
+mod learn_tests;
+pub mod live;
+#[cfg(test)]
+mod live_tests;
+pub mod miner;
+pub mod paper;
+mod prior;
+mod propose;
+pub mod rule;
+mod search;
+pub mod sketch;
+pub mod validate;
+
+pub use book::{Probe, RuleBook, RuleEvent, Settings};
+pub use evidence::{Declared, Observation, Text};
+pub use fetched::Fetched;
+pub use learn::{Fetcher, Report, learn};
+pub use live::{Canonized, LiveRules, RuleSet};
+pub use miner::Miner;
+pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
+pub use sketch::{Likeness, Sketch};

@@ -1,0 +1,686 @@
+//! The life of all rules: what is found is tried, what is proved is enforced, what breaks is taken
+//! back. The crawl loop feeds it pages and probe results, and asks it for probes, events and the
+//! next rule set.
+//!
+//! Everything is a value: the same calls give the same rules. It does not fetch; a probe is an
+//! ordinary URL for which the caller takes an ordinary lease.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::apply::SiteRules;
+use super::evidence::{Doc, Observation};
+use super::fetched::{Fetched, agreement, of_page, speaks};
+use super::live::{RuleSet, rewrite};
+use super::miner::{self, Miner};
+use super::prior;
+use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
+use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
+use crate::clock::Timestamp;
+use crate::url::{CrawlUrl, Site};
+
+/// Probes of one rule that may be under way at once: later ones depend on earlier ones.
+const PENDING_MAX: u32 = 4;
+
+/// Draws of one document in one trial: more would let one page speak for a whole site.
+const DRAWS_PER_DOC: usize = 2;
+
+/// Texts of probes kept for further rules.
+const PROBED_MAX: usize = 50_000;
+
+/// Documents behind a refuted rule that make another search worth while: narrower contexts of it
+/// may hold.
+const WORTH_ANOTHER_LOOK: u32 = 10;
+
+/// Declared rules noted per site.
+const DECLARED_MAX: usize = 64;
+
+/// Tries of a probe whose host did not answer.
+const TRIES_MAX: u8 = 3;
+
+/// Everything that can be set about learning.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// The sample and the search.
+    pub miner: miner::Settings,
+    /// Proof and audit.
+    pub validate: validate::Settings,
+}
+
+/// One URL to fetch for the sake of a rule: within its host's politeness and robots, at low
+/// priority.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Name of the probe, to be given back with its result.
+    pub id: u64,
+    /// The rule on trial.
+    pub rule: RuleId,
+    /// The part of the site that it stands for.
+    pub stratum: String,
+    /// What to fetch: the outcome of the rule.
+    pub url: CrawlUrl,
+    /// What to fetch as well: the URL as found, where its main text is not known.
+    pub reference: Option<CrawlUrl>,
+}
+
+/// One step in the life of a rule: a line of `rules.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleEvent {
+    /// When.
+    pub at: Timestamp,
+    /// Which rule.
+    pub rule: RuleId,
+    /// Its site.
+    pub site: Site,
+    /// The rule in words.
+    pub text: String,
+    /// Its state until now; none for a new rule.
+    pub from: Option<RuleState>,
+    /// Its state from now on.
+    pub to: RuleState,
+    /// Why.
+    pub reason: String,
+    /// What spoke for and against it.
+    pub evidence: Evidence,
+}
+
+impl RuleEvent {
+    /// Returns true where the URLs that the rule suppressed must go back into the frontier.
+    pub fn readmits(&self) -> bool {
+        self.from == Some(RuleState::Enforced) && self.to != RuleState::Enforced
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) rule: Rule,
+    pub(crate) audit: Audit,
+    pub(crate) retry_at: Timestamp,
+    pub(crate) retired: u32,
+    #[serde(skip)]
+    pub(crate) trial: Option<Trial>,
+}
+
+impl Entry {
+    /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
+    pub(crate) fn kept(&self) -> Entry {
+        Entry { rule: self.rule.clone(), trial: None, ..*self }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Spending {
+    pub(crate) pages: u64,
+    pub(crate) probes: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    rule: RuleId,
+    draw: Draw,
+    tries: u8,
+    /// Both URLs are fetched now: the texts known of them may be of different days.
+    both: bool,
+}
+
+/// All rules of a crawl and what they rest on.
+#[derive(Debug, Default)]
+pub struct RuleBook {
+    pub(crate) settings: Settings,
+    pub(crate) miner: Miner,
+    pub(crate) entries: BTreeMap<RuleId, Entry>,
+    pub(crate) spending: BTreeMap<Site, Spending>,
+    pub(crate) version: u64,
+    pending: BTreeMap<u64, Pending>,
+    again: Vec<Pending>,
+    pub(crate) declared: BTreeMap<Site, BTreeSet<(RuleKind, Scope)>>,
+    pub(crate) probed: BTreeMap<Box<str>, Fetched>,
+    probes: u64,
+    events: Vec<RuleEvent>,
+    changed: bool,
+}
+
+impl RuleBook {
+    /// Starts without rules.
+    pub fn new(settings: Settings) -> Self {
+        let miner = Miner::new(settings.miner.clone());
+        RuleBook { settings, miner, ..RuleBook::default() }
+    }
+
+    /// Takes in one fetched page.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.spending.entry(observation.url.site()).or_default().pages += 1;
+        self.miner.observe(observation);
+    }
+
+    /// Returns the sites whose sample has changed enough to be mined.
+    pub fn due_sites(&self) -> Vec<Site> {
+        self.miner.due_sites()
+    }
+
+    /// Searches one site and puts what it finds on trial. Takes seconds on a full sample; call it
+    /// on a thread that nobody waits for.
+    ///
+    /// # Errors
+    /// Returns a rule in force that cannot be used.
+    pub fn mine(&mut self, site: &Site, now: Timestamp) -> Result<usize, RuleError> {
+        let mut base = Vec::new();
+        let mut refuted = BTreeSet::new();
+        for (id, entry) in self.entries.iter().filter(|(_, entry)| entry.rule.site == *site) {
+            match entry.rule.state {
+                RuleState::Enforced | RuleState::Shadow => base.push(entry.rule.clone()),
+                // Candidates are judged again on the larger sample.
+                RuleState::Candidate => {}
+                RuleState::Retired if entry.retry_at <= now => {}
+                RuleState::Retired | RuleState::Suspended => {
+                    refuted.insert(*id);
+                }
+            }
+        }
+        let priors = self.priors(site);
+        let found = self.miner.mine(site, base, &refuted, &priors, now)?;
+        let count = found.len();
+        for rule in found {
+            self.admit(rule);
+        }
+        self.start_trials(site, now)?;
+        Ok(count)
+    }
+
+    /// Returns up to `max` probes for a site; `allows` is its robots.txt. Probes stay within the
+    /// set share of the site's fetches.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn next_probes(
+        &mut self,
+        now: Timestamp,
+        site: &Site,
+        max: usize,
+        allows: &dyn Fn(&CrawlUrl) -> bool,
+    ) -> Result<Vec<Probe>, RuleError> {
+        let mut probes = Vec::new();
+        while probes.len() < max && self.affords_probe(site) {
+            let Some(at) = self.again.iter().position(|pending| {
+                self.entries.get(&pending.rule).is_some_and(|entry| entry.rule.site == *site)
+            }) else {
+                break;
+            };
+            let pending = self.again.swap_remove(at);
+            probes.push(self.issue(site, pending));
+        }
+        for id in self.on_trial(site) {
+            while probes.len() < max && self.affords_probe(site) {
+                match self.draw(id, now, allows)? {
+                    Some((draw, both)) => {
+                        let pending = Pending { rule: id, draw, tries: 0, both };
+                        probes.push(self.issue(site, pending));
+                    }
+                    None => break,
+                }
+            }
+        }
+        Ok(probes)
+    }
+
+    /// Takes in what a probe showed; `reference` is the second fetch, where one was asked for.
+    pub fn probe_result(
+        &mut self,
+        id: u64,
+        outcome: Fetched,
+        reference: Option<Fetched>,
+        now: Timestamp,
+    ) {
+        let Some(mut pending) = self.pending.remove(&id) else { return };
+        self.remember(&pending.draw.outcome, outcome);
+        if let Some(reference) = reference {
+            self.remember(&pending.draw.url, reference);
+        }
+        let away = |fetched| matches!(fetched, Fetched::Unavailable);
+        if away(outcome) || reference.is_some_and(away) {
+            pending.tries += 1;
+            if pending.tries < TRIES_MAX {
+                self.again.push(pending);
+            } else {
+                self.record(pending.rule, &pending.draw, Finding::Unclear, now);
+            }
+            return;
+        }
+        let finding = self.compare(&pending.draw, outcome);
+        if reference.is_none() && self.doubts(pending.rule, finding, outcome) {
+            pending.both = true;
+            self.again.push(pending);
+            return;
+        }
+        self.record(pending.rule, &pending.draw, finding, now);
+    }
+
+    /// Takes note of a rule that the site declares (rel=canonical, Clean-param, No-Vary-Search):
+    /// it is judged first when the site is mined, and it must be proved like any other.
+    pub fn declare(&mut self, site: &Site, rule: RuleKind, scope: Scope) {
+        let declared = self.declared.entry(site.clone()).or_default();
+        if declared.len() < DECLARED_MAX {
+            declared.insert((rule, scope));
+        }
+    }
+
+    /// Takes note that the form which was fetched for a key turned out dead, forbidden or junk
+    /// while rules had other forms of it suppressed; this counts against them.
+    pub fn key_failed(&mut self, rules: &[RuleId], now: Timestamp) {
+        self.audited(rules, Finding::Failed, now);
+    }
+
+    /// Counts a URL that rules of this set suppressed, and returns true where it is fetched all the
+    /// same.
+    pub fn on_suppressed(&mut self, set: &RuleSet, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.count_suppressed(rules);
+        set.audits(url)
+    }
+
+    /// Counts a URL that rules suppressed.
+    pub fn count_suppressed(&mut self, rules: &[RuleId]) {
+        for id in rules {
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.rule.evidence.suppressed += 1;
+            }
+        }
+    }
+
+    /// Returns the site of a probe that is under way.
+    pub fn site_of_probe(&self, id: u64) -> Option<Site> {
+        let rule = self.pending.get(&id)?.rule;
+        self.entries.get(&rule).map(|entry| entry.rule.site.clone())
+    }
+
+    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
+    pub fn audit_result(
+        &mut self,
+        rules: &[RuleId],
+        audited: Fetched,
+        known: Fetched,
+        now: Timestamp,
+    ) {
+        self.audited(rules, agreement(known, audited), now);
+    }
+
+    fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
+        for id in rules {
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            if entry.rule.state != RuleState::Enforced {
+                continue;
+            }
+            match finding {
+                Finding::Same => entry.rule.evidence.audits_same += 1,
+                Finding::Failed => entry.rule.evidence.audits_failed += 1,
+                Finding::Unclear => {}
+            }
+            if entry.audit.record(finding, &self.settings.validate) {
+                self.retire(*id, "audits no longer agree", now);
+            }
+        }
+    }
+
+    /// Takes an enforced rule out of force until the operator resumes it.
+    pub fn suspend(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.become_state(id, RuleState::Suspended, reason, now);
+            true
+        }
+    }
+
+    /// Puts a rule in force whatever its trial says: the operator knows.
+    pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.become_state(id, RuleState::Enforced, reason, now);
+            true
+        }
+    }
+
+    /// Loads rules of another crawl: what was enforced there is tried here first.
+    pub fn import(&mut self, rules: Vec<Rule>) {
+        for mut rule in rules {
+            rule.source = Source::Imported;
+            rule.state = RuleState::Candidate;
+            rule.evidence = Evidence::default();
+            self.admit(rule);
+        }
+    }
+
+    /// Returns what happened since the last call.
+    pub fn take_events(&mut self) -> Vec<RuleEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Returns the next rule set, if anything about the rules in force has changed.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn take_rule_set(&mut self) -> Result<Option<RuleSet>, RuleError> {
+        if !std::mem::take(&mut self.changed) {
+            return Ok(None);
+        }
+        self.version += 1;
+        self.rule_set().map(Some)
+    }
+
+    /// Compiles the rules in force under the present version.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
+        let enforced = self.entries.values().filter(|e| e.rule.state == RuleState::Enforced);
+        let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
+        RuleSet::compile(self.version, rules, self.settings.validate.audit_share)
+    }
+
+    /// Returns all rules in the order of their ids.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.entries.values().map(|entry| &entry.rule)
+    }
+
+    /// Returns the number of probe fetches so far, references included.
+    pub fn probes_spent(&self) -> u64 {
+        self.spending.values().map(|spending| spending.probes).sum()
+    }
+
+    fn admit(&mut self, rule: Rule) {
+        match self.entries.get_mut(&rule.id) {
+            Some(entry) => {
+                let evidence = rule.evidence;
+                entry.rule.evidence.documents_same = evidence.documents_same;
+                entry.rule.evidence.documents_different = evidence.documents_different;
+                entry.rule.evidence.applicable = evidence.applicable;
+                if rule.source == Source::Elsewhere {
+                    entry.rule.source = rule.source;
+                }
+                if entry.rule.state == RuleState::Retired {
+                    entry.rule.state = RuleState::Candidate;
+                }
+            }
+            None => {
+                self.event(&rule, None, "found");
+                let entry = Entry {
+                    rule,
+                    audit: Audit::default(),
+                    retry_at: Timestamp::ZERO,
+                    retired: 0,
+                    trial: None,
+                };
+                self.entries.insert(entry.rule.id, entry);
+            }
+        }
+    }
+
+    fn priors(&self, site: &Site) -> Vec<(RuleKind, Scope, Source)> {
+        let elsewhere = self
+            .entries
+            .values()
+            .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
+        prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule))
+    }
+
+    fn on_trial(&self, site: &Site) -> Vec<RuleId> {
+        let shadows = self
+            .entries
+            .values()
+            .filter(|entry| entry.rule.state == RuleState::Shadow && entry.rule.site == *site);
+        let mut ids: Vec<(u32, RuleId)> =
+            shadows.map(|e| (e.rule.evidence.documents_same, e.rule.id)).collect();
+        ids.sort_by_key(|(support, id)| (std::cmp::Reverse(*support), *id));
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    fn affords_probe(&self, site: &Site) -> bool {
+        let spending = self.spending.get(site).copied().unwrap_or_default();
+        spending.probes as f64 <= spending.pages as f64 * self.settings.validate.probe_share_max
+    }
+
+    fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
+        self.probes += 1;
+        let reference = pending.both || self.needs_reference(&pending.draw.url);
+        let spending = self.spending.entry(site.clone()).or_default();
+        spending.probes += 1 + u64::from(reference);
+        let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
+            let trial = entry.trial.as_mut()?;
+            entry.rule.evidence.probes += 1 + u32::from(reference);
+            trial.probes += 1 + u32::from(reference);
+            Some(&*trial)
+        });
+        let probe = Probe {
+            id: self.probes,
+            rule: pending.rule,
+            stratum: trial.map_or(String::new(), |t| t.stratum(pending.draw.stratum).to_owned()),
+            url: pending.draw.outcome.clone(),
+            reference: reference.then(|| pending.draw.url.clone()),
+        };
+        self.pending.insert(probe.id, pending);
+        probe
+    }
+
+    /// Draws until a probe is needed or the trial is over; the second value asks for both URLs.
+    fn draw(
+        &mut self,
+        id: RuleId,
+        now: Timestamp,
+        allows: &dyn Fn(&CrawlUrl) -> bool,
+    ) -> Result<Option<(Draw, bool)>, RuleError> {
+        self.ensure_trial(id)?;
+        loop {
+            let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
+            let Some(trial) = &mut entry.trial else { return Ok(None) };
+            if entry.rule.state != RuleState::Shadow || trial.pending >= PENDING_MAX {
+                return Ok(None);
+            }
+            let open = trial.standing(&self.settings.validate) == Standing::Open;
+            let Some(draw) = open.then(|| trial.draw()).flatten() else {
+                self.settle(id, None, now);
+                return Ok(None);
+            };
+            if !allows(&draw.outcome) {
+                self.record(id, &draw, Finding::Failed, now);
+                continue;
+            }
+            match self.known(&draw.outcome) {
+                Some(known) if !self.needs_reference(&draw.url) => {
+                    let finding = self.compare(&draw, known);
+                    if self.doubts(id, finding, known) {
+                        return Ok(Some((draw, true)));
+                    }
+                    self.record(id, &draw, finding, now);
+                }
+                _ => return Ok(Some((draw, false))),
+            }
+        }
+    }
+
+    /// Returns what is known of a URL without fetching it.
+    fn known(&self, url: &CrawlUrl) -> Option<Fetched> {
+        if let Some(fetched) = self.probed.get(url.as_str()) {
+            return Some(*fetched);
+        }
+        let window = self.miner.window(&url.site())?;
+        if window.is_dead(url.as_str()) {
+            return Some(Fetched::Gone);
+        }
+        window.find(url.as_str()).and_then(of_page)
+    }
+
+    /// Returns true where a failure is worth a second look: the rule did well so far, and the two
+    /// texts may be of different days.
+    fn doubts(&self, id: RuleId, finding: Finding, outcome: Fetched) -> bool {
+        let trial = self.entries.get(&id).and_then(|entry| entry.trial.as_ref());
+        finding == Finding::Failed
+            && matches!(outcome, Fetched::Page { junk: false, .. })
+            && trial.is_some_and(|trial| trial.same >= 2)
+    }
+
+    fn needs_reference(&self, url: &CrawlUrl) -> bool {
+        self.known(url).is_none()
+    }
+
+    fn compare(&self, draw: &Draw, outcome: Fetched) -> Finding {
+        self.known(&draw.url).map_or(Finding::Unclear, |known| agreement(known, outcome))
+    }
+
+    fn remember(&mut self, url: &CrawlUrl, fetched: Fetched) {
+        match fetched {
+            Fetched::Unavailable => return,
+            Fetched::Gone => self.miner.note_dead(url),
+            Fetched::Page { .. } | Fetched::Forbidden => {}
+        }
+        if self.probed.len() >= PROBED_MAX {
+            self.probed.pop_first();
+        }
+        self.probed.insert(url.as_str().into(), fetched);
+    }
+
+    fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(trial) = &mut entry.trial else { return };
+        trial.record(draw.stratum, finding, &self.settings.validate);
+        entry.rule.evidence.draws_same = trial.same;
+        entry.rule.evidence.draws_failed = trial.failed;
+        self.settle(id, Some(draw), now);
+    }
+
+    /// Ends a trial that is decided.
+    fn settle(&mut self, id: RuleId, last: Option<&Draw>, now: Timestamp) {
+        let Some(entry) = self.entries.get(&id) else { return };
+        let Some(trial) = &entry.trial else { return };
+        if entry.rule.state != RuleState::Shadow {
+            return;
+        }
+        match trial.standing(&self.settings.validate) {
+            Standing::Open => {}
+            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Refuted => {
+                let reason = last.map_or_else(
+                    || "refuted".to_owned(),
+                    |draw| format!("refuted: {} is not {}", draw.outcome, draw.url),
+                );
+                let (site, worth) = (entry.rule.site.clone(), entry.rule.evidence.documents_same);
+                self.retire(id, &reason, now);
+                if worth >= WORTH_ANOTHER_LOOK {
+                    self.miner.hurry(&site);
+                }
+            }
+            Standing::Exhausted => self.retire(id, "not provable", now),
+        }
+    }
+
+    fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            let wait = self.settings.validate.retry_after.get();
+            entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));
+            entry.retired += 1;
+            entry.audit = Audit::default();
+            entry.trial = None;
+        }
+        self.become_state(id, RuleState::Retired, reason, now);
+    }
+
+    fn become_state(&mut self, id: RuleId, to: RuleState, reason: &str, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let from = entry.rule.state;
+        if from == to {
+            return;
+        }
+        entry.rule.state = to;
+        entry.rule.changed = now;
+        if to != RuleState::Shadow {
+            entry.trial = None;
+        }
+        self.changed |= from == RuleState::Enforced || to == RuleState::Enforced;
+        let rule = entry.rule.clone();
+        self.event(&rule, Some(from), reason);
+    }
+
+    fn event(&mut self, rule: &Rule, from: Option<RuleState>, reason: &str) {
+        self.events.push(RuleEvent {
+            at: rule.changed,
+            rule: rule.id,
+            site: rule.site.clone(),
+            text: rule.to_string(),
+            from,
+            to: rule.state,
+            reason: reason.to_owned(),
+            evidence: rule.evidence,
+        });
+    }
+
+    /// Puts candidates on trial where what they save is worth their probes.
+    fn start_trials(&mut self, site: &Site, now: Timestamp) -> Result<(), RuleError> {
+        let candidates: Vec<RuleId> = self
+            .entries
+            .values()
+            .filter(|e| e.rule.site == *site && e.rule.state == RuleState::Candidate)
+            .map(|entry| entry.rule.id)
+            .collect();
+        for id in candidates {
+            self.ensure_trial(id)?;
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let (evidence, source) = (&entry.rule.evidence, entry.rule.source);
+            let needed = self.settings.validate.applicable_min(evidence, source);
+            if f64::from(evidence.applicable) >= needed {
+                self.become_state(id, RuleState::Shadow, "on trial", now);
+            } else {
+                entry.trial = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lays out the trial of a rule over the pages of the window, if it has none yet.
+    fn ensure_trial(&mut self, id: RuleId) -> Result<(), RuleError> {
+        let Some(entry) = self.entries.get(&id) else { return Ok(()) };
+        if entry.trial.is_some() {
+            return Ok(());
+        }
+        let site = &entry.rule.site;
+        let alone = SiteRules::compile([&entry.rule])?;
+        let others = self.entries.values().filter(|other| {
+            let state = other.rule.state;
+            other.rule.site == *site
+                && other.rule.id != id
+                && matches!(state, RuleState::Enforced | RuleState::Shadow | RuleState::Candidate)
+        });
+        let others = SiteRules::compile(others.map(|entry| &entry.rule))?;
+        let mut draws = Vec::new();
+        let mut per_doc: BTreeMap<Doc, usize> = BTreeMap::new();
+        let window = self.miner.window(site);
+        for page in window.into_iter().flat_map(|window| &window.pages) {
+            if !speaks(page) {
+                continue;
+            }
+            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
+            let Some(outcome) = outcome_of(&alone, &others, &url) else { continue };
+            if let Some(doc) = page.doc {
+                let taken = per_doc.entry(doc).or_default();
+                *taken += 1;
+                if *taken > DRAWS_PER_DOC {
+                    continue;
+                }
+            }
+            draws.push((url, outcome));
+        }
+        let credit = self.settings.validate.credit(&entry.rule.evidence, entry.rule.source);
+        let draws_min = self.settings.validate.draws_min(entry.rule.source);
+        let trial = Trial::new(id, draws, credit, draws_min);
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.trial = Some(trial);
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a rule makes of a URL: alone, or where it only meets what others leave, after them.
+fn outcome_of(alone: &SiteRules, others: &SiteRules, url: &CrawlUrl) -> Option<CrawlUrl> {
+    if let Some((outcome, _)) = rewrite(alone, url) {
+        return Some(outcome);
+    }
+    let (form, _) = rewrite(others, url)?;
+    rewrite(alone, &form).map(|(outcome, _)| outcome)
+}

@@ -1,0 +1,254 @@
+//! A window seen through rules: URLs grouped by key, and what a further rule would merge.
+//!
+//! Every kind of rule is judged alike. A rule is right where the URLs that it gives one key lead to
+//! one document; so candidates are judged by the groups that they merge, counted in distinct
+//! documents. A candidate that is a composition of accepted rules merges nothing and falls by
+//! itself.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::apply::SiteRules;
+use super::evidence::{Doc, Documents, Text, Window};
+use super::live::rewrite;
+use super::rule::{Rule, RuleError};
+use crate::url::CrawlUrl;
+
+/// Sizes that differ by less than this part prove nothing: counters and comments change pages.
+const SIZE_SLACK: f64 = 0.15;
+
+/// All URLs that have one key.
+#[derive(Clone, Debug)]
+pub(crate) struct Class {
+    pub(crate) key: CrawlUrl,
+    /// Distinct documents, those of the key itself first.
+    pub(crate) docs: Vec<Doc>,
+    pub(crate) size: Option<(u32, u32)>,
+    /// Number of URLs.
+    pub(crate) members: u32,
+}
+
+/// What a rule would do to the corpus.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Verdict {
+    /// Distinct documents whose URLs it would merge, rightly.
+    pub(crate) same: BTreeSet<u64>,
+    /// Distinct documents that it would merge into others, or lead to a dead URL.
+    pub(crate) different: BTreeSet<u64>,
+    /// Classes that it would rewrite.
+    pub(crate) applicable: u32,
+    /// Classes that it would save.
+    pub(crate) merged: u32,
+}
+
+impl Verdict {
+    /// Returns true where enough documents speak for the rule and next to none against it.
+    pub(crate) fn accepts(&self, support_min: usize, negative_share_max: f64) -> bool {
+        self.same.len() >= support_min && self.negative_share() <= negative_share_max
+    }
+
+    /// Returns the share of documents that speak against the rule.
+    pub(crate) fn negative_share(&self) -> f64 {
+        let (same, different) = (self.same.len() as f64, self.different.len() as f64);
+        if different == 0.0 { 0.0 } else { different / (same + different) }
+    }
+}
+
+/// The window of one site under the rules accepted so far.
+pub(crate) struct Corpus<'a> {
+    pub(crate) classes: Vec<Class>,
+    by_key: HashMap<Box<str>, usize>,
+    documents: &'a Documents,
+    dead: HashSet<&'a str>,
+    rules: Vec<Rule>,
+    compiled: SiteRules,
+}
+
+impl<'a> Corpus<'a> {
+    /// Groups a window by key under the rules in force.
+    ///
+    /// # Errors
+    /// Returns the first rule that cannot be used.
+    pub(crate) fn new(
+        window: &'a Window,
+        extra: &[(CrawlUrl, Option<Doc>)],
+        documents: &'a Documents,
+        rules: Vec<Rule>,
+    ) -> Result<Self, RuleError> {
+        let mut corpus = Corpus {
+            classes: Vec::new(),
+            by_key: HashMap::new(),
+            documents,
+            dead: window.dead.iter().map(|url| &**url).collect(),
+            compiled: SiteRules::compile(&rules)?,
+            rules,
+        };
+        for page in &window.pages {
+            if page.declared.as_ref().is_some_and(|(redirect, _)| *redirect) {
+                continue;
+            }
+            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
+            let size = match page.text {
+                Text::Size(min, max) => Some((min, max)),
+                _ => None,
+            };
+            corpus.add(url, page.doc, size);
+        }
+        for (url, doc) in extra {
+            corpus.add(url.clone(), *doc, None);
+        }
+        Ok(corpus)
+    }
+
+    /// Returns true where no document is known, only sizes.
+    pub(crate) fn has_only_sizes(&self) -> bool {
+        self.classes.iter().all(|class| class.docs.is_empty())
+    }
+
+    /// Returns true where two of these classes lead to one document.
+    pub(crate) fn some_agree(&self, group: &[usize]) -> bool {
+        let docs: Vec<Doc> =
+            group.iter().filter_map(|at| self.classes[*at].docs.first().copied()).collect();
+        docs.iter().collect::<BTreeSet<_>>().len() < docs.len()
+    }
+
+    /// Judges a rule by what it would merge.
+    pub(crate) fn judge(&self, rule: &Rule) -> Verdict {
+        let Ok(compiled) = SiteRules::compile([rule]) else { return Verdict::default() };
+        let mut groups: BTreeMap<CrawlUrl, Vec<usize>> = BTreeMap::new();
+        let mut verdict = Verdict::default();
+        for (i, class) in self.classes.iter().enumerate() {
+            if !compiled.may_touch(&class.key) {
+                continue;
+            }
+            let Some((key, _)) = rewrite(&compiled, &class.key) else { continue };
+            let key = self.key_of(key);
+            if key == class.key {
+                continue;
+            }
+            verdict.applicable += 1;
+            if self.dead.contains(key.as_str()) {
+                verdict.different.extend(class.docs.iter().map(|doc| u64::from(*doc)));
+            }
+            groups.entry(key).or_default().push(i);
+        }
+        for (key, mut members) in groups {
+            if let Some(at) = self.by_key.get(key.as_str())
+                && !members.contains(at)
+            {
+                members.insert(0, *at);
+            }
+            if members.len() > 1 {
+                self.tally(&members, &mut verdict);
+            }
+        }
+        verdict
+    }
+
+    /// Puts a rule in force: keys change, classes merge.
+    ///
+    /// # Errors
+    /// Returns why the rule cannot be used.
+    pub(crate) fn accept(&mut self, rule: Rule) -> Result<(), RuleError> {
+        self.rules.push(rule);
+        self.compiled = SiteRules::compile(&self.rules)?;
+        self.by_key.clear();
+        for class in std::mem::take(&mut self.classes) {
+            let key = self.key_of(class.key);
+            match self.by_key.get(key.as_str()) {
+                Some(at) => self.classes[*at].absorb(&class.docs, class.size, class.members),
+                None => {
+                    self.by_key.insert(key.as_str().into(), self.classes.len());
+                    self.classes.push(Class { key, ..class });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true where canonizing by all rules twice equals once, and never fails, on a sample.
+    pub(crate) fn settles_with(&self, rule: &Rule) -> bool {
+        let Ok(compiled) = SiteRules::compile(self.rules.iter().chain([rule])) else {
+            return false;
+        };
+        let Ok(alone) = SiteRules::compile([rule]) else { return false };
+        let touched = self.classes.iter().filter(|class| alone.may_touch(&class.key));
+        touched.filter_map(|class| rewrite(&alone, &class.key).map(|_| class)).take(300).all(
+            |class| {
+                // A rule that undoes another one leaves the URL where it was.
+                rewrite(&compiled, &class.key).is_some_and(|(key, _)| key != class.key)
+            },
+        )
+    }
+
+    fn key_of(&self, url: CrawlUrl) -> CrawlUrl {
+        if !self.compiled.may_touch(&url) {
+            return url;
+        }
+        rewrite(&self.compiled, &url).map_or(url, |(key, _)| key)
+    }
+
+    fn add(&mut self, url: CrawlUrl, doc: Option<Doc>, size: Option<(u32, u32)>) {
+        let key = self.key_of(url);
+        match self.by_key.get(key.as_str()) {
+            Some(at) => self.classes[*at].absorb(doc.as_slice(), size, 1),
+            None => {
+                self.by_key.insert(key.as_str().into(), self.classes.len());
+                self.classes.push(Class { key, docs: doc.into_iter().collect(), size, members: 1 });
+            }
+        }
+    }
+
+    fn tally(&self, members: &[usize], verdict: &mut Verdict) {
+        let classes = || members.iter().map(|at| &self.classes[*at]);
+        let docs: Vec<Doc> = classes().filter_map(|class| class.docs.first().copied()).collect();
+        verdict.merged += u32::try_from(members.len() - 1).unwrap_or(u32::MAX);
+        if docs.is_empty() {
+            let sizes: Vec<(u32, u32)> = classes().filter_map(|class| class.size).collect();
+            tally_sizes(&sizes, verdict);
+            return;
+        }
+        let Some(first) = docs.first().copied() else { return };
+        // What is merged with junk is what would be lost, so junk is never the one counted.
+        let kept = docs.iter().copied().find(|doc| self.documents.is_junk(*doc)).unwrap_or(first);
+        let others = docs.iter().copied().filter(|doc| self.documents.differ(*doc, kept));
+        let before = verdict.different.len();
+        verdict.different.extend(others.map(u64::from));
+        if verdict.different.len() == before
+            && docs.len() > 1
+            && docs.iter().all(|doc| *doc == kept)
+        {
+            verdict.same.insert(u64::from(kept));
+        }
+    }
+}
+
+impl Class {
+    fn absorb(&mut self, docs: &[Doc], size: Option<(u32, u32)>, members: u32) {
+        for doc in docs {
+            if !self.docs.contains(doc) && self.docs.len() < 8 {
+                self.docs.push(*doc);
+            }
+        }
+        self.size = match (self.size, size) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (size, None) | (None, size) => size,
+        };
+        self.members += members;
+    }
+}
+
+/// Sizes that overlap speak for a merge, sizes far apart against it; the size stands for the
+/// document.
+fn tally_sizes(sizes: &[(u32, u32)], verdict: &mut Verdict) {
+    let Some((first, rest)) = sizes.split_first() else { return };
+    for (min, max) in rest {
+        if *min <= first.1 && first.0 <= *max {
+            verdict.same.insert(u64::from((*min).max(first.0)));
+        } else {
+            let (low, high) = (first.1.min(*max), first.0.max(*min));
+            if f64::from(high) > f64::from(low) * (1.0 + SIZE_SLACK) {
+                verdict.different.insert(u64::from(*min) << 32 | u64::from(first.0));
+            }
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The book of rules as bytes, for the caller to keep: rules as JSON, samples as compact rows.
+//!
+//! Two kinds of rows, so that a checkpoint writes only what changed: one for the rules, one per
+//! site. A row of another format, or a damaged one, is refused whole; nothing is half read.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::book::{Entry, RuleBook, Settings, Spending};
+use super::evidence::{Page, Text, Window};
+use super::fetched::Fetched;
+use super::rule::{FORMAT, RuleId, RuleKind, Scope};
+use super::sketch::{SLOTS, Sketch};
+use crate::url::Site;
+
+/// Why kept bytes cannot be used; reads after "failed to read the learned rules: ".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The rules are not what this version writes.
+    #[error("the kept rules are not readable ({0}); export them with the version that wrote them")]
+    Rules(String),
+    /// The sample of a site is damaged.
+    #[error("the sample of a site is damaged at byte {0}; delete it, it is learned anew")]
+    Window(usize),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Rows {
+    format: u32,
+    version: u64,
+    entries: Vec<Entry>,
+    spending: Vec<(Site, Spending)>,
+    probed: BTreeMap<Box<str>, Fetched>,
+    declared: Vec<(Site, Vec<(RuleKind, Scope)>)>,
+}
+
+impl RuleBook {
+    /// Returns the rules, their evidence and what probes showed.
+    pub fn encode_rules(&self) -> Vec<u8> {
+        let rows = Rows {
+            format: FORMAT,
+            version: self.version,
+            entries: self.entries.values().map(Entry::kept).collect(),
+            spending: self.spending.iter().map(|(site, s)| (site.clone(), *s)).collect(),
+            probed: self.probed.clone(),
+            declared: self
+                .declared
+                .iter()
+                .map(|(site, rules)| (site.clone(), rules.iter().cloned().collect()))
+                .collect(),
+        };
+        serde_json::to_vec(&rows).unwrap_or_default()
+    }
+
+    /// Returns the sample of one site, or `None` where there is none.
+    pub fn encode_site(&self, site: &Site) -> Option<Vec<u8>> {
+        self.miner.window(site).map(|window| encode_window(site, window))
+    }
+
+    /// Returns the sites that have a sample.
+    pub fn sites(&self) -> impl Iterator<Item = &Site> {
+        self.miner.sites()
+    }
+
+    /// Reads back what [`RuleBook::encode_rules`] and [`RuleBook::encode_site`] returned.
+    ///
+    /// # Errors
+    /// Returns what is damaged.
+    pub fn decode<'a>(
+        settings: Settings,
+        rules: &[u8],
+        sites: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<RuleBook, DecodeError> {
+        let rows: Rows =
+            serde_json::from_slice(rules).map_err(|error| DecodeError::Rules(error.to_string()))?;
+        if rows.format != FORMAT {
+            return Err(DecodeError::Rules(format!("format {}", rows.format)));
+        }
+        let mut book = RuleBook::new(settings);
+        book.version = rows.version;
+        book.spending = rows.spending.into_iter().collect();
+        book.probed = rows.probed;
+        book.declared = rows
+            .declared
+            .into_iter()
+            .map(|(site, rules)| (site, rules.into_iter().collect()))
+            .collect();
+        for entry in rows.entries {
+            entry.rule.check().map_err(|error| DecodeError::Rules(error.to_string()))?;
+            book.entries.insert(entry.rule.id, entry);
+        }
+        for bytes in sites {
+            let (site, window) = decode_window(bytes)?;
+            book.miner.restore(site, window);
+        }
+        Ok(book)
+    }
+
+    /// Returns the rules as a file for people and other crawls.
+    pub fn export(&self) -> super::rule::RuleFile {
+        let rules = self.entries.values().map(|entry| entry.rule.clone()).collect();
+        super::rule::RuleFile { format: FORMAT, version: self.version, rules }
+    }
+
+    /// Returns one rule.
+    pub fn rule(&self, id: RuleId) -> Option<&super::rule::Rule> {
+        self.entries.get(&id).map(|entry| &entry.rule)
+    }
+}
+
+const MAGIC: &[u8; 4] = b"DW01";
+
+fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
+    let mut out = Vec::with_capacity(window.pages.len() * 96);
+    out.extend_from_slice(MAGIC);
+    put_text(&mut out, site.as_str());
+    for number in [window.total, window.mined_at, window.mined_share.to_bits(), window.used] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+    put_number(&mut out, window.dead.len());
+    window.dead.iter().for_each(|url| put_text(&mut out, url));
+    put_number(&mut out, window.pages.len());
+    window.pages.iter().for_each(|page| put_page(&mut out, page));
+    out
+}
+
+fn put_page(out: &mut Vec<u8>, page: &Page) {
+    put_text(out, &page.url);
+    let declared = match &page.declared {
+        None => 0,
+        Some((false, _)) => 1,
+        Some((true, _)) => 2,
+    };
+    let flags = u8::from(page.junk)
+        | declared << 1
+        | u8::from(page.digests[0].is_some()) << 3
+        | u8::from(page.digests[1].is_some()) << 4;
+    out.push(flags);
+    for digest in page.digests.iter().flatten() {
+        out.extend_from_slice(&digest.to_le_bytes());
+    }
+    if let Some((_, target)) = &page.declared {
+        put_text(out, target);
+    }
+    match page.text {
+        Text::Unknown => out.push(0),
+        Text::Main(sketch) => {
+            out.push(1);
+            out.extend_from_slice(&sketch.mins);
+            out.extend_from_slice(&sketch.shingles.to_le_bytes());
+        }
+        Text::Page(hashes) => {
+            out.push(2);
+            hashes.iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+        }
+        Text::Size(min, max) => {
+            out.push(3);
+            out.extend_from_slice(&min.to_le_bytes());
+            out.extend_from_slice(&max.to_le_bytes());
+        }
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    out.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_number(out, text.len());
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Reads a row from its start to its end.
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
+        let end = self.at.checked_add(len).ok_or(DecodeError::Window(self.at))?;
+        let taken = self.bytes.get(self.at..end).ok_or(DecodeError::Window(self.at))?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let at = self.at;
+        self.take(N)?.try_into().map_err(|_| DecodeError::Window(at))
+    }
+
+    fn number(&mut self) -> Result<u32, DecodeError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn long(&mut self) -> Result<u64, DecodeError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self) -> Result<&'a str, DecodeError> {
+        let at = self.at;
+        let len = self.number()? as usize;
+        std::str::from_utf8(self.take(len)?).map_err(|_| DecodeError::Window(at))
+    }
+
+    fn page(&mut self) -> Result<Page, DecodeError> {
+        let url = self.text()?.into();
+        let at = self.at;
+        let [flags] = self.array()?;
+        let mut digests = [None; 2];
+        for (i, digest) in digests.iter_mut().enumerate() {
+            if flags & (8 << i) != 0 {
+                *digest = Some(self.long()?);
+            }
+        }
+        let declared = match flags >> 1 & 3 {
+            0 => None,
+            kind => Some((kind == 2, self.text()?.into())),
+        };
+        let text = match self.array()? {
+            [0] => Text::Unknown,
+            [1] => {
+                let mins: [u8; SLOTS] = self.array()?;
+                Text::Main(Sketch { mins, shingles: self.number()? })
+            }
+            [2] => Text::Page([self.long()?, self.long()?, self.long()?, self.long()?]),
+            [3] => Text::Size(self.number()?, self.number()?),
+            _ => return Err(DecodeError::Window(at)),
+        };
+        Ok(Page { url, text, digests, declared, junk: flags & 1 != 0, doc: None })
+    }
+}
+
+fn decode_window(bytes: &[u8]) -> Result<(Site, Window), DecodeError> {
+    let mut reader = Reader { bytes, at: 0 };
+    if reader.array()? != *MAGIC {
+        return Err(DecodeError::Window(0));
+    }
+    let site = Site::new(reader.text()?);
+    let mut window = Window { total: reader.long()?, ..Window::default() };
+    window.mined_at = reader.long()?;
+    window.mined_share = f64::from_bits(reader.long()?);
+    window.used = reader.long()?;
+    for _ in 0..reader.number()? {
+        let url = reader.text()?;
+        window.add_dead(url, usize::MAX);
+    }
+    for _ in 0..reader.number()? {
+        let page = reader.page()?;
+        window.pages.push_back(page);
+    }
+    if reader.at != bytes.len() {
+        return Err(DecodeError::Window(reader.at));
+    }
+    window.regroup();
+    Ok((site, window))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::evidence::{Declared, Observation};
+    use super::*;
+    use crate::url::CrawlUrl;
+
+    fn book() -> RuleBook {
+        let mut book = RuleBook::new(Settings::default());
+        for i in 0..50u64 {
+            let url = CrawlUrl::parse(&format!("http://example.com/{i}?sid={i}")).unwrap();
+            let target = CrawlUrl::parse("http://example.com/target").unwrap();
+            book.observe(&Observation {
+                key: url.clone(),
+                url,
+                status: if i % 7 == 6 { 404 } else { 200 },
+                text: match i % 4 {
+                    0 => Text::Main(Sketch::of_shingles(i..i + 30).unwrap()),
+                    1 => Text::Page([i, 2, 3, 4]),
+                    2 => Text::Size(i as u32, 99),
+                    _ => Text::Unknown,
+                },
+                digest: (i % 3 == 0).then_some(i),
+                bag: (i % 5 == 0).then_some(i),
+                declared: match i % 6 {
+                    0 => Some(Declared::Redirect(target)),
+                    1 => Some(Declared::Canonical(target)),
+                    _ => None,
+                },
+                junk: i % 10 == 0,
+                troubled: false,
+            });
+        }
+        book
+    }
+
+    #[test]
+    fn a_book_survives_its_bytes() {
+        let book = book();
+        let site = Site::new("example.com");
+        let (rules, window) = (book.encode_rules(), book.encode_site(&site).unwrap());
+        let again = RuleBook::decode(Settings::default(), &rules, [&window[..]]).unwrap();
+        assert_eq!(again.encode_rules(), rules);
+        assert_eq!(again.encode_site(&site).unwrap(), window);
+        let share = |book: &RuleBook| book.miner.window(&site).map(Window::duplicate_share);
+        assert_eq!(share(&again), share(&book));
+    }
+
+    #[test]
+    fn damaged_bytes_are_refused_and_never_panic() {
+        let book = book();
+        let window = book.encode_site(&Site::new("example.com")).unwrap();
+        for cut in 0..window.len() {
+            assert!(decode_window(&window[..cut]).is_err(), "{cut}");
+        }
+        for at in 0..window.len() {
+            let mut bytes = window.clone();
+            bytes[at] ^= 0xff;
+            let _ = decode_window(&bytes);
+        }
+        assert!(RuleBook::decode(Settings::default(), b"{}", []).is_err());
+    }
+}

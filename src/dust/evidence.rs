@@ -1,0 +1,301 @@
+//! What the crawl tells the miner of each page, and the bounded window of it per site.
+//!
+//! Pages are grouped into documents as they come: evidence is counted in distinct documents, so a
+//! login page or a soft error is one witness however many URLs lead to it. Thin pages and pages
+//! fetched while the host was in trouble are remembered by URL only.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::sketch::{Likeness, SLOTS, Sketch};
+use crate::url::CrawlUrl;
+
+/// What is known of a page's text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Text {
+    /// Nothing: not HTML, thin, or not looked at.
+    #[default]
+    Unknown,
+    /// The sketch of its main text.
+    Main(Sketch),
+    /// The first four min-hashes of the whole page, from a log; only strict equality counts, since
+    /// boilerplate makes different pages alike.
+    Page([u64; 4]),
+    /// The least and greatest size seen, from a server log.
+    Size(u32, u32),
+}
+
+/// What the site itself says about a page's URL.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Declared {
+    /// It redirects there, permanently or not.
+    Redirect(CrawlUrl),
+    /// rel=canonical, in the page or in a Link header.
+    Canonical(CrawlUrl),
+}
+
+/// One fetched page, as the crawl loop hands it over.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The URL as fetched.
+    pub url: CrawlUrl,
+    /// The key under which it was known at that time.
+    pub key: CrawlUrl,
+    /// HTTP status.
+    pub status: u16,
+    /// What is known of its text.
+    pub text: Text,
+    /// A hash of the payload, if at hand: equal payloads are the same document.
+    pub digest: Option<u64>,
+    /// A hash of the multiset of words of the main text, if at hand: equal for the same items in
+    /// another order, which a sketch of shingles calls another text.
+    pub bag: Option<u64>,
+    /// What the site says about the URL.
+    pub declared: Option<Declared>,
+    /// A soft error, a login or consent page.
+    pub junk: bool,
+    /// Fetched while the host answered with 429 or 5xx: no evidence.
+    pub troubled: bool,
+}
+
+/// Number of a document within its window.
+pub(crate) type Doc = u32;
+
+/// One page of a window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Page {
+    pub(crate) url: Box<str>,
+    pub(crate) text: Text,
+    pub(crate) digests: [Option<u64>; 2],
+    pub(crate) declared: Option<(bool, Box<str>)>,
+    pub(crate) junk: bool,
+    pub(crate) doc: Option<Doc>,
+}
+
+/// The documents of a window, found again by slices of their sketches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Documents {
+    sketches: Vec<Option<Sketch>>,
+    junk: Vec<bool>,
+    slices: HashMap<u32, Vec<Doc>>,
+    hashes: HashMap<u64, Doc>,
+    pages: u32,
+}
+
+/// Documents compared per slice; a slice shared by more holds boilerplate.
+const SLICE_MAX: usize = 64;
+
+impl Documents {
+    /// Returns the document of a page, a new one if need be, or `None` where the text is unknown.
+    pub(crate) fn assign(
+        &mut self,
+        text: &Text,
+        digests: [Option<u64>; 2],
+        junk: bool,
+    ) -> Option<Doc> {
+        let doc = match text {
+            Text::Main(sketch) => self.of_sketch(sketch, digests),
+            Text::Page(hashes) => {
+                let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
+                self.of_hash(xxh3_64(&bytes), None)
+            }
+            Text::Size(..) | Text::Unknown => return None,
+        };
+        self.junk[doc as usize] |= junk;
+        self.pages += 1;
+        Some(doc)
+    }
+
+    /// Returns the number of pages beyond the first of each document.
+    pub(crate) fn duplicates(&self) -> u32 {
+        self.pages.saturating_sub(u32::try_from(self.sketches.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the number of pages whose document is known.
+    pub(crate) fn pages(&self) -> u32 {
+        self.pages
+    }
+
+    /// Returns the document of pages that are known only as what this URL leads to.
+    pub(crate) fn of_target(&mut self, target: &str) -> Doc {
+        self.of_hash(xxh3_64(target.as_bytes()), None)
+    }
+
+    /// Returns true where two documents are certainly different.
+    pub(crate) fn differ(&self, a: Doc, b: Doc) -> bool {
+        match (self.sketches[a as usize], self.sketches[b as usize]) {
+            (Some(a), Some(b)) => a.compare(&b) == Likeness::Different,
+            _ => a != b,
+        }
+    }
+
+    /// Returns true for a document that is a soft error, a login or a consent page.
+    pub(crate) fn is_junk(&self, doc: Doc) -> bool {
+        self.junk[doc as usize]
+    }
+
+    fn of_sketch(&mut self, sketch: &Sketch, digests: [Option<u64>; 2]) -> Doc {
+        let mut known = digests.iter().flatten().filter_map(|digest| self.hashes.get(digest));
+        if let Some(doc) = known.next() {
+            return *doc;
+        }
+        let slices = slices(sketch);
+        let near = slices.iter().filter_map(|slice| self.slices.get(slice)).flatten().copied();
+        let same = near
+            .filter_map(|doc| self.sketches[doc as usize].map(|other| (doc, other)))
+            .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
+            .max_by_key(|(doc, other)| (other.agreement(sketch), std::cmp::Reverse(*doc)));
+        let doc = match same {
+            Some((doc, _)) => doc,
+            None => {
+                let doc = self.add(Some(*sketch));
+                for slice in slices {
+                    let docs = self.slices.entry(slice).or_default();
+                    if docs.len() < SLICE_MAX {
+                        docs.push(doc);
+                    }
+                }
+                doc
+            }
+        };
+        for digest in digests.into_iter().flatten() {
+            self.hashes.insert(digest, doc);
+        }
+        doc
+    }
+
+    fn of_hash(&mut self, hash: u64, sketch: Option<Sketch>) -> Doc {
+        if let Some(doc) = self.hashes.get(&hash) {
+            return *doc;
+        }
+        let doc = self.add(sketch);
+        self.hashes.insert(hash, doc);
+        doc
+    }
+
+    fn add(&mut self, sketch: Option<Sketch>) -> Doc {
+        self.sketches.push(sketch);
+        self.junk.push(false);
+        u32::try_from(self.sketches.len() - 1).unwrap_or(u32::MAX)
+    }
+}
+
+/// Eight pairs of slots with their place: two texts of resemblance 0.8 share one but for 4 times in
+/// 10,000, unrelated ones once in 8,000.
+fn slices(sketch: &Sketch) -> [u32; SLOTS / 2] {
+    std::array::from_fn(|i| {
+        let (a, b) = (u32::from(sketch.mins[2 * i]), u32::from(sketch.mins[2 * i + 1]));
+        ((i as u32) << 16) | (a << 8) | b
+    })
+}
+
+/// The sample of one site: its latest pages, each URL once, and addresses known to be dead.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    pub(crate) pages: VecDeque<Page>,
+    pub(crate) documents: Documents,
+    /// URLs that answered 404 or 410, newest last.
+    pub(crate) dead: VecDeque<Box<str>>,
+    pub(crate) dead_hashes: HashSet<u64>,
+    /// Where each URL stands, counted from the first page ever kept.
+    pub(crate) known: HashMap<u64, u64>,
+    pub(crate) dropped: u64,
+    /// Pages ever taken in.
+    pub(crate) total: u64,
+    /// `total` when the site was mined last.
+    pub(crate) mined_at: u64,
+    /// Share of duplicates when the site was mined last.
+    pub(crate) mined_share: f64,
+    /// A refuted rule left something to look for.
+    pub(crate) hurried: bool,
+    /// When the window was last used, in observations of all sites.
+    pub(crate) used: u64,
+}
+
+impl Window {
+    /// Takes in one page; returns false where it says nothing new.
+    pub(crate) fn add(&mut self, page: Page, pages_max: usize) -> bool {
+        let hash = xxh3_64(page.url.as_bytes());
+        if self.known.contains_key(&hash) {
+            return false;
+        }
+        self.known.insert(hash, self.dropped + self.pages.len() as u64);
+        let mut page = page;
+        page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+        self.pages.push_back(page);
+        self.total += 1;
+        // Dropped in quarters, since the documents are grouped anew each time.
+        if self.pages.len() > pages_max + pages_max / 4 {
+            let old = self.pages.len() - pages_max;
+            self.pages.drain(..old);
+            self.dropped += old as u64;
+            self.regroup();
+        }
+        true
+    }
+
+    /// Remembers a URL that has no page.
+    pub(crate) fn add_dead(&mut self, url: &str, dead_max: usize) {
+        if !self.dead_hashes.insert(xxh3_64(url.as_bytes())) {
+            return;
+        }
+        self.dead.push_back(url.into());
+        if self.dead.len() > dead_max
+            && let Some(oldest) = self.dead.pop_front()
+        {
+            self.dead_hashes.remove(&xxh3_64(oldest.as_bytes()));
+        }
+    }
+
+    /// Returns true for a URL that answered 404 or 410.
+    pub(crate) fn is_dead(&self, url: &str) -> bool {
+        self.dead_hashes.contains(&xxh3_64(url.as_bytes()))
+    }
+
+    /// Returns the page of a URL.
+    pub(crate) fn find(&self, url: &str) -> Option<&Page> {
+        let at = self.known.get(&xxh3_64(url.as_bytes()))?.checked_sub(self.dropped)?;
+        let page = self.pages.get(usize::try_from(at).ok()?);
+        page.filter(|page| *page.url == *url)
+    }
+
+    /// Returns the share of pages whose document was seen before under another URL.
+    pub(crate) fn duplicate_share(&self) -> f64 {
+        f64::from(self.documents.duplicates()) / f64::from(self.documents.pages().max(1))
+    }
+
+    /// Returns the pages by URL.
+    pub(crate) fn by_url(&self) -> BTreeMap<&str, &Page> {
+        self.pages.iter().map(|page| (&*page.url, page)).collect()
+    }
+
+    pub(crate) fn regroup(&mut self) {
+        self.documents = Documents::default();
+        self.known.clear();
+        for (i, page) in self.pages.iter_mut().enumerate() {
+            self.known.insert(xxh3_64(page.url.as_bytes()), self.dropped + i as u64);
+            page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+        }
+    }
+}
+
+impl Page {
+    /// Makes a page of an observation; its document is assigned by the window.
+    pub(crate) fn of(observation: &Observation) -> Page {
+        let declared = observation.declared.as_ref().map(|declared| match declared {
+            Declared::Redirect(url) => (true, url.as_str().into()),
+            Declared::Canonical(url) => (false, url.as_str().into()),
+        });
+        Page {
+            url: observation.url.as_str().into(),
+            text: if observation.troubled { Text::Unknown } else { observation.text },
+            digests: [observation.digest, observation.bag],
+            declared,
+            junk: observation.junk,
+            doc: None,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Learning from a finished log: the same book of rules, fed all at once and probing through a
+//! trait, so that a log, a model site and a crawl are judged by one code.
+
+use super::book::{RuleBook, RuleEvent, Settings};
+use super::evidence::Observation;
+use super::fetched::Fetched;
+use super::rule::{Rule, RuleError, RuleState};
+use crate::clock::Timestamp;
+use crate::url::{CrawlUrl, Site};
+
+/// Searches per site: each meets what the trials of the last one refuted.
+const SEARCHES_MAX: usize = 6;
+
+/// Fetches one URL, redirects followed, within whatever politeness its owner keeps.
+pub trait Fetcher {
+    /// Returns what the URL shows.
+    fn fetch(&mut self, url: &CrawlUrl) -> Fetched;
+
+    /// Returns whether robots.txt allows the URL.
+    fn allows(&self, url: &CrawlUrl) -> bool {
+        let _ = url;
+        true
+    }
+}
+
+/// What was learned.
+#[derive(Debug)]
+pub struct Report {
+    /// All rules with state and evidence.
+    pub rules: Vec<Rule>,
+    /// What happened, in order.
+    pub events: Vec<RuleEvent>,
+    /// Fetches spent on probes.
+    pub probes: u64,
+    /// The book, to go on with.
+    pub book: RuleBook,
+}
+
+impl Report {
+    /// Returns the rules in force.
+    pub fn enforced(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(|rule| rule.state == RuleState::Enforced)
+    }
+}
+
+/// Learns from a log; without a fetcher, rules stay on trial.
+///
+/// # Errors
+/// Returns a rule that cannot be used.
+pub fn learn(
+    log: impl IntoIterator<Item = Observation>,
+    mut fetcher: Option<&mut dyn Fetcher>,
+    settings: Settings,
+    now: Timestamp,
+) -> Result<Report, RuleError> {
+    let mut book = RuleBook::new(settings);
+    for observation in log {
+        book.observe(&observation);
+    }
+    let sites: Vec<Site> = book.miner.sites().cloned().collect();
+    for _ in 0..SEARCHES_MAX {
+        let mut progress = false;
+        for site in &sites {
+            progress |= book.mine(site, now)? > 0;
+            if let Some(fetcher) = &mut fetcher {
+                progress |= prove(&mut book, site, &mut **fetcher, now)?;
+            }
+        }
+        if !progress || fetcher.is_none() {
+            break;
+        }
+    }
+    let (rules, events) = (book.rules().cloned().collect(), book.take_events());
+    Ok(Report { rules, events, probes: book.probes_spent(), book })
+}
+
+/// Runs the trials of a site to their end.
+fn prove(
+    book: &mut RuleBook,
+    site: &Site,
+    fetcher: &mut dyn Fetcher,
+    now: Timestamp,
+) -> Result<bool, RuleError> {
+    let mut any = false;
+    loop {
+        let allowed = |url: &CrawlUrl| fetcher.allows(url);
+        let probes = book.next_probes(now, site, 1, &allowed)?;
+        if probes.is_empty() {
+            return Ok(any);
+        }
+        for probe in probes {
+            any = true;
+            let outcome = fetcher.fetch(&probe.url);
+            let reference = probe.reference.as_ref().map(|url| fetcher.fetch(url));
+            book.probe_result(probe.id, outcome, reference, now);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! How the rules in force rewrite URLs.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::clock::Timestamp;
+use crate::dust::live::{LiveRules, RuleSet};
+use crate::dust::rule::{Rule, RuleKind, Scope, Segment, Source};
+use crate::url::{CrawlUrl, Host, Site};
+
+fn rule(kind: RuleKind, scope: Scope) -> Arc<Rule> {
+    let site = Site::new("example.com");
+    Arc::new(Rule::new(site, kind, scope, Source::Mined, Timestamp::ZERO))
+}
+
+fn substring(from: &str, to: &str) -> Arc<Rule> {
+    let (from, at_start) = from.strip_prefix('^').map_or((from, false), |from| (from, true));
+    let (from, at_end) = from.strip_suffix('$').map_or((from, false), |from| (from, true));
+    let (from, to) = (from.to_owned(), to.to_owned());
+    rule(RuleKind::Substring { from, to, at_start, at_end }, Scope::default())
+}
+
+fn drop(name: &str) -> Arc<Rule> {
+    let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    rule(kind, Scope::default())
+}
+
+fn set(rules: &[Arc<Rule>]) -> RuleSet {
+    RuleSet::compile(1, rules.to_vec(), 0.01).unwrap()
+}
+
+fn check(rules: &[Arc<Rule>], url: &str, want: &str) {
+    let (set, url) = (set(rules), CrawlUrl::parse(url).unwrap());
+    let key = set.canonize(&url);
+    assert_eq!(key.key.as_str(), want);
+    assert_eq!(key.rules.is_empty(), *key.key == url);
+    assert_eq!(set.canonize(&key.key).key, key.key, "canonizing twice");
+}
+
+fn under(path: &str) -> Scope {
+    Scope { host: None, path: Some(path.to_owned()) }
+}
+
+#[test]
+fn parameters_are_dropped_set_and_sorted() {
+    let rules = [drop("sid")];
+    check(&rules, "http://example.com/a?sid=1", "http://example.com/a");
+    check(&rules, "http://example.com/a?x=1&sid=1&y=2", "http://example.com/a?x=1&y=2");
+    check(&rules, "http://example.com/a?side=1", "http://example.com/a?side=1");
+    let value = Some("en".to_owned());
+    let lang = RuleKind::DropParameter { names: vec!["lang".to_owned()], value };
+    let rules = [rule(lang, under("/pub/#"))];
+    check(&rules, "http://example.com/pub/12?lang=en", "http://example.com/pub/12");
+    check(&rules, "http://example.com/pub/12?lang=de", "http://example.com/pub/12?lang=de");
+    check(&rules, "http://example.com/pub?lang=en", "http://example.com/pub?lang=en");
+    let view = RuleKind::SetParameter { name: "v".to_owned(), value: "1".to_owned() };
+    let rules = [rule(view, Scope::default()), rule(RuleKind::SortParameters, Scope::default())];
+    check(&rules, "http://example.com/?z=2&v=9&a=1", "http://example.com/?a=1&v=1&z=2");
+}
+
+#[test]
+fn substrings_are_replaced_at_token_boundaries_only() {
+    let rules = [substring("/index.html$", "/"), substring("^/people/", "/~")];
+    check(&rules, "http://example.com/people/ann/index.html", "http://example.com/~ann/");
+    check(&rules, "http://example.com/x/people/ann", "http://example.com/x/people/ann");
+    check(&rules, "http://example.com/index.html?x=1", "http://example.com/index.html?x=1");
+    let rules = [substring("story_", "story?id=")];
+    check(&rules, "http://example.com/story_12", "http://example.com/story?id=12");
+    check(&rules, "http://example.com/history_12", "http://example.com/history_12");
+    // Removing the dot would make one word of two.
+    check(&[substring(".", "")], "http://example.com/a.b", "http://example.com/a.b");
+}
+
+fn alias((from, from_path): (Host, &str), (to, to_path): (Host, &str)) -> RuleKind {
+    let (from_path, to_path) = (from_path.to_owned(), to_path.to_owned());
+    RuleKind::HostAlias { from, to, from_path, to_path }
+}
+
+#[test]
+fn hosts_change_only_by_proved_aliases_and_schemes_only_on_default_ports() {
+    let (from, to) = (Host::new("www.example.com"), Host::new("example.com"));
+    let scheme = rule(RuleKind::Scheme { https: true }, Scope::default());
+    let rules = [rule(alias((from, "/"), (to, "/")), Scope::default()), scheme];
+    check(&rules, "http://www.example.com/a", "https://example.com/a");
+    check(&rules, "http://m.example.com:81/a", "http://m.example.com:81/a");
+    check(&rules, "http://www.example.org/a", "http://www.example.org/a");
+    let (from, to) = (Host::new("example.com"), Host::new("money.example.com"));
+    let rules = [rule(alias((from, "/money/"), (to, "/")), Scope::default())];
+    check(&rules, "http://example.com/money/a?b", "http://money.example.com/a?b");
+    check(&rules, "http://example.com/sports/a", "http://example.com/sports/a");
+    check(&[substring("/x", "")], "http://example.com/x/evil.org", "http://example.com/evil.org");
+    check(&[substring("/x", "")], "http://example.com/x", "http://example.com/x");
+}
+
+#[test]
+fn sessions_case_and_decorative_segments_are_ignored() {
+    let session = RuleKind::PathSession { before: ";jsessionid=".into(), after: String::new() };
+    let rules = [rule(session, Scope::default())];
+    check(&rules, "http://example.com/a;jsessionid=0a1b2c3d4e?x=1", "http://example.com/a?x=1");
+    check(&rules, "http://example.com/a;jsessionid=no", "http://example.com/a;jsessionid=no");
+    let rules = [rule(RuleKind::PathCase, Scope::default())];
+    check(&rules, "http://example.com/A%2Fb/C?Q=R", "http://example.com/a%2Fb/c?Q=R");
+    let shape = vec![Segment::Text("item".into()), Segment::Number, Segment::Any];
+    let rules =
+        [rule(RuleKind::IgnoreSegment { shape, index: 2, value: "-".into() }, Scope::default())];
+    check(&rules, "http://example.com/item/12/blue-shoe", "http://example.com/item/12/-");
+    check(&rules, "http://example.com/item/x/blue-shoe", "http://example.com/item/x/blue-shoe");
+}
+
+#[test]
+fn a_url_without_a_fixed_point_keeps_its_form() {
+    let rules = [substring("/a/", "/b/"), substring("/b/", "/a/")];
+    check(&rules, "http://example.com/a/", "http://example.com/a/");
+    check(&[substring("/a/", "/a/a/")], "http://example.com/a/", "http://example.com/a/");
+}
+
+#[test]
+fn other_sites_are_untouched_and_publishing_swaps_the_whole_set() {
+    check(&[drop("sid")], "http://example.org/a?sid=1", "http://example.org/a?sid=1");
+    check(&[drop("sid")], "http://a.b.example.com/a?sid=1", "http://a.b.example.com/a");
+    let live = LiveRules::default();
+    let before = live.snapshot();
+    live.publish(set(&[drop("sid")]));
+    assert_eq!((before.version(), live.snapshot().version()), (0, 1));
+    assert!(before.rules().is_empty());
+}
+
+#[test]
+fn the_audit_share_is_kept_and_does_not_depend_on_the_version() {
+    let set = RuleSet::compile(1, vec![drop("sid")], 0.05).unwrap();
+    let other = RuleSet::compile(9, vec![drop("x")], 0.05).unwrap();
+    let urls = (0..20_000).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}")).unwrap());
+    let audited: Vec<bool> = urls.map(|url| set.audits(&url) && other.audits(&url)).collect();
+    let share = audited.iter().filter(|audited| **audited).count();
+    assert!((850..1150).contains(&share), "{share}");
+}
+
+fn token() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ab]{1,2}",
+        Just("/".to_owned()),
+        Just("=".to_owned()),
+        Just("&".to_owned()),
+        Just("?".to_owned()),
+        Just("_".to_owned()),
+        Just("..".to_owned()),
+        Just("%41".to_owned())
+    ]
+}
+
+fn text(tokens: std::ops::Range<usize>) -> impl Strategy<Value = String> {
+    prop::collection::vec(token(), tokens).prop_map(|tokens| tokens.concat())
+}
+
+fn any_rule() -> impl Strategy<Value = Arc<Rule>> {
+    let literal = (text(1..4), text(0..4), any::<bool>())
+        .prop_map(|(from, to, at_end)| RuleKind::Substring { from, to, at_start: false, at_end });
+    let parameter = ("[ab]", prop::option::of("[ab]"))
+        .prop_map(|(name, value)| RuleKind::DropParameter { names: vec![name], value });
+    let whole = prop_oneof![Just(RuleKind::SortParameters), Just(RuleKind::PathCase)];
+    prop_oneof![literal, parameter, whole].prop_map(|kind| rule(kind, Scope::default()))
+}
+
+proptest! {
+    #[test]
+    fn any_rules_keep_any_url_on_its_site_valid_and_fixed(
+        rules in prop::collection::vec(any_rule(), 1..8),
+        tail in text(0..12),
+    ) {
+        let rules: Vec<_> = rules.into_iter().filter(|rule| rule.check().is_ok()).collect();
+        let set = set(&rules);
+        let url = CrawlUrl::parse(&format!("http://example.com/{tail}")).unwrap();
+        let key = set.canonize(&url).key.into_owned();
+        prop_assert_eq!(key.host_str(), "example.com");
+        prop_assert_eq!(&CrawlUrl::parse(key.as_str()).unwrap(), &key);
+        prop_assert_eq!(&*set.canonize(&key).key, &key);
+    }
+}

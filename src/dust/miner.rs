@@ -1,0 +1,217 @@
+//! Keeps a bounded sample of every site and finds candidates in it.
+//!
+//! Sites are registrable domains. A site is mined when its sample has grown enough or its share of
+//! duplicates has risen, and only where there is something to gain. Nothing here proves a rule:
+//! candidates go to `validate`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::corpus::Corpus;
+use super::evidence::{Declared, Doc, Documents, Observation, Page, Text, Window};
+use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Source};
+use super::search::Search;
+use crate::clock::Timestamp;
+use crate::url::{CrawlUrl, Site};
+
+/// How the miner samples and when it mines.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// Pages kept per site, the latest ones; 20,000 suffice for all rules of the model sites.
+    pub pages_per_site: usize,
+    /// Pages kept over all sites; the site not used for longest is dropped first.
+    pub pages_total: usize,
+    /// Sizes of the sample at which a site is mined; later at each doubling of the last one.
+    pub mine_at: Vec<u64>,
+    /// Least share of duplicates among the pages of a site that is mined.
+    pub duplicate_share_min: f64,
+    /// A rise of the share of duplicates by this much is a reason to mine again.
+    pub duplicate_share_rise: f64,
+    /// Distinct documents that must speak for a rule.
+    pub support_min: u32,
+    /// URLs of the sample that a found rule must rewrite: one that touches fewer saves nothing.
+    pub applicable_min: u32,
+    /// Largest share of documents that speak against a candidate.
+    pub negative_share_max: f64,
+    /// Judgements in one search; each looks at every key of the sample once.
+    pub judgements_max: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            pages_per_site: 20_000,
+            pages_total: 400_000,
+            mine_at: vec![200, 500, 1_000, 2_000, 5_000, 10_000, 20_000],
+            duplicate_share_min: 0.02,
+            duplicate_share_rise: 0.05,
+            support_min: 3,
+            applicable_min: 8,
+            negative_share_max: 0.02,
+            judgements_max: 2_000,
+        }
+    }
+}
+
+/// The samples of all sites.
+#[derive(Debug, Default)]
+pub struct Miner {
+    settings: Settings,
+    sites: BTreeMap<Site, Window>,
+    pages: usize,
+    observations: u64,
+}
+
+impl Miner {
+    /// Starts without samples.
+    pub fn new(settings: Settings) -> Self {
+        Miner { settings, ..Miner::default() }
+    }
+
+    /// Takes in one page.
+    pub fn observe(&mut self, observation: &Observation) {
+        self.observations += 1;
+        let site = observation.url.site();
+        let gone = matches!(observation.status, 404 | 410) && !observation.troubled;
+        let redirect = matches!(observation.declared, Some(Declared::Redirect(_)));
+        let page = (200..300).contains(&observation.status) || redirect;
+        if !gone && !page {
+            return;
+        }
+        let window = self.sites.entry(site).or_default();
+        window.used = self.observations;
+        if gone {
+            window.add_dead(observation.url.as_str(), self.settings.pages_per_site / 4);
+            return;
+        }
+        let before = window.pages.len();
+        window.add(Page::of(observation), self.settings.pages_per_site);
+        self.pages = (self.pages + window.pages.len()).saturating_sub(before);
+        while self.pages > self.settings.pages_total && self.sites.len() > 1 {
+            self.drop_oldest();
+        }
+    }
+
+    /// Remembers a URL that answered 404 or 410.
+    pub(crate) fn note_dead(&mut self, url: &CrawlUrl) {
+        if let Some(window) = self.sites.get_mut(&url.site()) {
+            window.add_dead(url.as_str(), self.settings.pages_per_site / 4);
+        }
+    }
+
+    /// Lets a site be mined again without waiting for its sample to double.
+    pub(crate) fn hurry(&mut self, site: &Site) {
+        if let Some(window) = self.sites.get_mut(site) {
+            window.hurried = true;
+        }
+    }
+
+    /// Returns true where mining a site now may find something new.
+    pub fn due(&self, site: &Site) -> bool {
+        let Some(window) = self.sites.get(site) else { return false };
+        let share = window.duplicate_share();
+        let unknown = window.documents.pages() == 0;
+        if !unknown && share < self.settings.duplicate_share_min {
+            return false;
+        }
+        let at = self.settings.mine_at.iter().copied().find(|at| *at > window.mined_at);
+        let at = at.unwrap_or_else(|| window.mined_at.saturating_mul(2));
+        let first = self.settings.mine_at.first().copied().unwrap_or(0);
+        let risen = window.mined_at > 0
+            && share >= window.mined_share + self.settings.duplicate_share_rise
+            && window.total >= window.mined_at + first;
+        let hurried = window.hurried && window.total >= window.mined_at + first;
+        window.total >= at || risen || hurried
+    }
+
+    /// Returns the sites that are due.
+    pub fn due_sites(&self) -> Vec<Site> {
+        self.sites.keys().filter(|site| self.due(site)).cloned().collect()
+    }
+
+    /// Searches one site for candidates, given its rules in force, ids not to be tried, and what
+    /// others propose.
+    ///
+    /// # Errors
+    /// Returns a rule in force that cannot be used.
+    pub fn mine(
+        &mut self,
+        site: &Site,
+        enforced: Vec<Rule>,
+        refuted: &BTreeSet<RuleId>,
+        priors: &[(RuleKind, Scope, Source)],
+        now: Timestamp,
+    ) -> Result<Vec<Rule>, RuleError> {
+        let Some(window) = self.sites.get_mut(site) else { return Ok(Vec::new()) };
+        window.mined_at = window.total;
+        window.hurried = false;
+        window.mined_share = window.duplicate_share();
+        let window = &*window;
+        let (labelled, documents) = labelled(window);
+        let documents = documents.as_ref().unwrap_or(&window.documents);
+        let corpus = Corpus::new(window, &labelled, documents, enforced)?;
+        let search = Search {
+            corpus,
+            site,
+            settings: &self.settings,
+            refuted,
+            budget: self.settings.judgements_max,
+            found: Vec::new(),
+            now,
+        };
+        search.run(priors)
+    }
+
+    pub(crate) fn window(&self, site: &Site) -> Option<&Window> {
+        self.sites.get(site)
+    }
+
+    /// Puts a kept sample back.
+    pub(crate) fn restore(&mut self, site: Site, window: Window) {
+        self.pages += window.pages.len();
+        self.observations = self.observations.max(window.used);
+        self.sites.insert(site, window);
+    }
+
+    /// Returns the sites with a sample.
+    pub fn sites(&self) -> impl Iterator<Item = &Site> {
+        self.sites.keys()
+    }
+
+    fn drop_oldest(&mut self) {
+        let oldest = self.sites.iter().min_by_key(|(_, window)| window.used);
+        if let Some(site) = oldest.map(|(site, _)| site.clone())
+            && let Some(window) = self.sites.remove(&site)
+        {
+            self.pages = self.pages.saturating_sub(window.pages.len());
+        }
+    }
+}
+
+/// URLs that the site itself declared to be the same as a page: they count as seen with its text.
+fn labelled(window: &Window) -> (Vec<(CrawlUrl, Option<Doc>)>, Option<Documents>) {
+    let declares = window.pages.iter().any(|page| page.declared.is_some());
+    if !declares {
+        return (Vec::new(), None);
+    }
+    let by_url = window.by_url();
+    let mut documents = window.documents.clone();
+    let mut extra = Vec::new();
+    for page in &window.pages {
+        let Some((redirect, target)) = &page.declared else { continue };
+        let known = by_url.get(&**target).and_then(|page| page.doc);
+        let (url, doc) = if *redirect {
+            (&page.url, Some(known.unwrap_or_else(|| documents.of_target(target))))
+        } else if known.is_none() && page.text != Text::Unknown {
+            (target, page.doc)
+        } else {
+            continue;
+        };
+        if let Ok(url) = CrawlUrl::parse(url) {
+            extra.push((url, doc));
+        }
+    }
+    (extra, Some(documents))
+}

@@ -1,0 +1,73 @@
+//! What is worth a look before anything is known of a site: habits of common software, and rules
+//! that were proved on other sites of the crawl. A prior saves the search, never the proof.
+
+use std::collections::BTreeSet;
+
+use super::rule::{Rule, RuleKind, Scope, Source};
+
+/// Parameters of analytics, newsletters and sessions that rarely choose what a page shows.
+const PARAMETERS: [&str; 18] = [
+    "utm_source",
+    "utm_medium",
+    "utm_campaign",
+    "utm_term",
+    "utm_content",
+    "gclid",
+    "fbclid",
+    "mc_cid",
+    "mc_eid",
+    "ref",
+    "PHPSESSID",
+    "sid",
+    "sessionid",
+    "phpsessid",
+    "replytocom",
+    "print",
+    "printable",
+    "_ga",
+];
+
+/// Names under which servers serve a directory.
+const INDEXES: [&str; 7] = [
+    "index.html",
+    "index.htm",
+    "index.php",
+    "index.asp",
+    "index.jsp",
+    "default.aspx",
+    "default.asp",
+];
+
+/// Priors in the order in which they are judged.
+pub(crate) fn all<'a>(
+    declared: Option<&BTreeSet<(RuleKind, Scope)>>,
+    proved: impl IntoIterator<Item = &'a Rule>,
+) -> Vec<(RuleKind, Scope, Source)> {
+    let mut priors = Vec::new();
+    let mut add = |kind: RuleKind, scope: Scope, source| {
+        if !priors.iter().any(|(k, s, _)| *k == kind && *s == scope) {
+            priors.push((kind, scope, source));
+        }
+    };
+    for (rule, scope) in declared.into_iter().flatten() {
+        add(rule.clone(), scope.clone(), Source::Declared);
+    }
+    for rule in proved {
+        let own = matches!(rule.rule, RuleKind::HostAlias { .. } | RuleKind::Scheme { .. });
+        if !own && rule.scope.host.is_none() {
+            add(rule.rule.clone(), rule.scope.clone(), Source::Elsewhere);
+        }
+    }
+    for name in PARAMETERS {
+        let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+        add(kind, Scope::default(), Source::Software);
+    }
+    for name in INDEXES {
+        let (from, to) = (format!("/{name}"), "/".to_owned());
+        let kind = RuleKind::Substring { from, to, at_start: false, at_end: true };
+        add(kind, Scope::default(), Source::Software);
+    }
+    let before = ";jsessionid=".to_owned();
+    add(RuleKind::PathSession { before, after: String::new() }, Scope::default(), Source::Software);
+    priors
+}

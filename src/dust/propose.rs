@@ -1,0 +1,434 @@
+//! Where candidates come from: parameters, hosts, sessions and segments are enumerated from the
+//! URLs alone; substrings come from pairs of URLs that lead to one document, or, where only sizes
+//! are known, from the envelopes of the paper.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::corpus::{Class, Corpus};
+use super::rule::{RuleKind, Segment, template};
+use crate::url::{CrawlUrl, Host};
+
+/// Parameters of one URL whose joint removal is tried: more make too many combinations.
+const JOINT_NAMES_MAX: usize = 6;
+
+/// Pairs taken from one document; its further URLs say the same again.
+const PAIRS_PER_DOC: usize = 64;
+
+/// A document of more URLs than this is a replica rather than a page with aliases: it gives few
+/// pairs, since they would be most of all pairs.
+const ALIASES_MAX: usize = 16;
+
+/// Longest part of an envelope in tokens, as in the paper [DustBuster §6].
+const ENVELOPE_TOKENS_MAX: usize = 35;
+
+/// Envelopes kept at once (16 bytes each); beyond it every second, fourth... hash class is kept,
+/// which leaves buckets whole and support unbiased.
+const ENVELOPES_MAX: usize = 4_000_000;
+
+/// Largest bucket of an envelope: invalid rules flock together [DustBuster §4.2].
+const BUCKET_MAX: usize = 11;
+
+/// Segments of a path that is looked at for one to ignore.
+const SEGMENTS_MAX: usize = 8;
+
+/// Shapes judged in one round, best supported first.
+const SHAPES_MAX: usize = 24;
+
+/// Pairs of hosts judged in one round, best supported first.
+const HOSTS_MAX: usize = 64;
+
+/// Longest prefixes of two aliased parts together, in bytes.
+const PREFIXES_MAX: usize = 64;
+
+/// A proposal and the number of URL groups that suggest it.
+pub(crate) type Proposal = (RuleKind, u32);
+
+/// Splits into runs of letters and digits, and single other characters [DustBuster §3].
+pub(crate) fn tokens(text: &str) -> Vec<&str> {
+    let mut out = Vec::with_capacity(16);
+    let mut start = 0;
+    let mut word = false;
+    for (i, c) in text.char_indices() {
+        let alnum = c.is_ascii_alphanumeric();
+        if i > start && !(alnum && word) {
+            out.push(&text[start..i]);
+            start = i;
+        }
+        word = alnum;
+    }
+    if start < text.len() {
+        out.push(&text[start..]);
+    }
+    out
+}
+
+/// Proposes to drop parameters: alone, by value, or two and three together, best supported first.
+pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
+    let mut groups: BTreeMap<Vec<&str>, HashMap<u64, u32>> = BTreeMap::new();
+    let mut values: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let mut whole: HashMap<u64, ()> = HashMap::new();
+    for class in &corpus.classes {
+        whole.insert(hash_without(&class.key, &[]), ());
+        let Some(query) = class.key.as_url().query() else { continue };
+        let names: BTreeSet<&str> = query.split('&').map(name_of).collect();
+        for part in query.split('&') {
+            if let Some((name, value)) = part.split_once('=') {
+                *values.entry((name, value)).or_default() += 1;
+            }
+        }
+        let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        for dropped in subsets(&names) {
+            let rest = hash_without(&class.key, &dropped);
+            *groups.entry(dropped).or_default().entry(rest).or_default() += 1;
+        }
+    }
+    let mut proposals = Vec::new();
+    for (names, rests) in groups {
+        let support = rests
+            .iter()
+            .filter(|(rest, classes)| **classes > 1 || whole.contains_key(rest))
+            .count();
+        let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+        let support = u32::try_from(support).unwrap_or(u32::MAX);
+        if let [name] = &names[..] {
+            let of_name = values.range((name.as_str(), "")..).take_while(|((n, _), _)| n == name);
+            // A value that most URLs of the parameter do not have can still be its default.
+            let mut frequent: Vec<_> = of_name.filter(|(_, count)| **count > 2).collect();
+            frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+            for ((_, value), count) in frequent.into_iter().take(8) {
+                let value = Some((*value).to_owned());
+                let kind = RuleKind::DropParameter { names: names.clone(), value };
+                proposals.push((kind, support.min(*count)));
+            }
+        }
+        proposals.push((RuleKind::DropParameter { names, value: None }, support));
+    }
+    proposals.retain(|(_, support)| *support > 1);
+    // Fewer names first, then any value before one value: the general rule is tried first.
+    proposals.sort_by_key(|(kind, support)| {
+        let RuleKind::DropParameter { names, value } = kind else { return (0, false, 0) };
+        (names.len(), value.is_some(), u32::MAX - support)
+    });
+    proposals
+}
+
+/// Returns the templates of paths under which a rule would rewrite URLs, most frequent first.
+pub(crate) fn templates(corpus: &Corpus<'_>, names: &[String]) -> Vec<String> {
+    let mut count: BTreeMap<String, u32> = BTreeMap::new();
+    for class in &corpus.classes {
+        let Some(query) = class.key.as_url().query() else { continue };
+        if query.split('&').any(|part| names.iter().any(|name| name == name_of(part))) {
+            *count.entry(template(class.key.path())).or_default() += 1;
+        }
+    }
+    let mut templates: Vec<(String, u32)> = count.into_iter().filter(|(_, n)| *n > 2).collect();
+    templates.sort_by_key(|(path, n)| (std::cmp::Reverse(*n), path.clone()));
+    templates.into_iter().take(12).map(|(path, _)| path).collect()
+}
+
+/// Proposes aliases between hosts that hold the same paths, whole or under a prefix; the host with
+/// more URLs stays.
+pub(crate) fn hosts(corpus: &Corpus<'_>) -> Vec<Proposal> {
+    let mut sizes: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut tails: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (at, class) in corpus.classes.iter().enumerate() {
+        *sizes.entry(class.key.host_str()).or_default() += 1;
+        tails.entry(class.key.path_and_query()).or_default().push(at);
+    }
+    if sizes.len() < 2 {
+        return Vec::new();
+    }
+    let mut pairs: BTreeMap<[&str; 4], u32> = BTreeMap::new();
+    let mut add = |a: usize, b: usize, (from, to)| {
+        let host = |at: usize| corpus.classes[at].key.host_str();
+        *pairs.entry([host(a), from, host(b), to]).or_default() += 1;
+    };
+    for group in tails.values().chain(by_document(corpus).values()) {
+        for (i, a) in group.iter().enumerate().take(BUCKET_MAX) {
+            for b in group.iter().skip(i + 1).take(BUCKET_MAX) {
+                let size = |at: usize| {
+                    let host = corpus.classes[at].key.host_str();
+                    (sizes[host], std::cmp::Reverse(host))
+                };
+                let (small, large) = if size(*a) < size(*b) { (*a, *b) } else { (*b, *a) };
+                let tail = |at: usize| corpus.classes[at].key.path_and_query();
+                if size(*a) != size(*b)
+                    && let Some(prefixes) = prefixes(tail(small), tail(large))
+                {
+                    add(small, large, prefixes);
+                }
+            }
+        }
+    }
+    let alias = |([from, from_path, to, to_path], support): ([&str; 4], u32)| {
+        let (from, to) = (Host::new(from), Host::new(to));
+        let (from_path, to_path) = (from_path.to_owned(), to_path.to_owned());
+        (RuleKind::HostAlias { from, to, from_path, to_path }, support)
+    };
+    let mut proposals: Vec<Proposal> =
+        pairs.into_iter().filter(|(_, support)| *support > 1).map(alias).collect();
+    proposals.sort_by_key(|(_, support)| std::cmp::Reverse(*support));
+    proposals.truncate(HOSTS_MAX);
+    proposals
+}
+
+/// Returns what stands before the common end of two tails, up to and with a slash.
+fn prefixes<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
+    let common = a.bytes().rev().zip(b.bytes().rev()).take_while(|(x, y)| x == y).count();
+    let from = a.len() - common;
+    let slash = from + a[from..].find('/')?;
+    let (left, right) = (&a[..=slash], &b[..=b.len() - (a.len() - slash)]);
+    let query = left.contains('?') || right.contains('?');
+    (!query && left.len() + right.len() <= PREFIXES_MAX).then_some((left, right))
+}
+
+fn by_document(corpus: &Corpus<'_>) -> BTreeMap<u32, Vec<usize>> {
+    let mut by_doc: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (i, class) in corpus.classes.iter().enumerate() {
+        if let Some(doc) = class.docs.first() {
+            by_doc.entry(*doc).or_default().push(i);
+        }
+    }
+    by_doc
+}
+
+/// Proposes to remove ids in paths: `;name=id`, and `/(S(id))`.
+pub(crate) fn sessions(corpus: &Corpus<'_>) -> Vec<Proposal> {
+    let mut count: BTreeMap<(String, &str), u32> = BTreeMap::new();
+    for class in &corpus.classes {
+        let path = class.key.path();
+        if let Some((_, rest)) = path.split_once(';')
+            && let Some((name, value)) = rest.split_once('=')
+            && value.len() >= 8
+            && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        {
+            *count.entry((format!(";{name}="), "")).or_default() += 1;
+        }
+        if let Some((_, rest)) = path.split_once("/(")
+            && let Some((name, _)) = rest.split_once('(')
+            && name.len() == 1
+        {
+            *count.entry((format!("/({name}("), "))")).or_default() += 1;
+        }
+    }
+    let session = |((before, after), support): ((String, &str), u32)| {
+        (RuleKind::PathSession { before, after: after.to_owned() }, support)
+    };
+    count.into_iter().map(session).collect()
+}
+
+/// Proposes to ignore one segment of a shape, where paths that differ there only are frequent; with
+/// another segment general or not.
+pub(crate) fn segments(corpus: &Corpus<'_>) -> Vec<Proposal> {
+    let mut rests: HashMap<(u64, usize), Vec<usize>> = HashMap::new();
+    for (at, class) in corpus.classes.iter().enumerate() {
+        let parts: Vec<&str> = class.key.path()[1..].split('/').collect();
+        if !(2..=SEGMENTS_MAX).contains(&parts.len()) {
+            continue;
+        }
+        for index in (0..parts.len()).filter(|index| !parts[*index].is_empty()) {
+            let mut text = class.key.host_str().to_owned();
+            for (i, part) in parts.iter().enumerate() {
+                text.push('/');
+                text.push_str(if i == index { "\u{1}" } else { part });
+            }
+            text.push_str(class.key.as_url().query().unwrap_or_default());
+            rests.entry((xxh3_64(text.as_bytes()), index)).or_default().push(at);
+        }
+    }
+    let mut shapes: BTreeMap<(Vec<Segment>, usize), BTreeMap<&str, u32>> = BTreeMap::new();
+    let mut supports: BTreeMap<(Vec<Segment>, usize), u32> = BTreeMap::new();
+    for ((_, index), group) in rests.into_iter().filter(|(_, group)| group.len() > 1) {
+        // Where all lead to different documents there is nothing to ignore.
+        if !corpus.some_agree(&group) {
+            continue;
+        }
+        let parts: Vec<&str> = corpus.classes[group[0]].key.path()[1..].split('/').collect();
+        for shape in shapes_of(&parts, index) {
+            *supports.entry((shape.clone(), index)).or_default() += 1;
+            let values = shapes.entry((shape, index)).or_default();
+            for at in &group {
+                let value = corpus.classes[*at].key.path()[1..].split('/').nth(index);
+                *values.entry(value.unwrap_or_default()).or_default() += 1;
+            }
+        }
+    }
+    let mut proposals: Vec<Proposal> = Vec::new();
+    for ((shape, index), values) in shapes {
+        let support = supports.get(&(shape.clone(), index)).copied().unwrap_or(0);
+        let most = values.iter().max_by_key(|(value, count)| (**count, std::cmp::Reverse(**value)));
+        // A value under which most groups are known leads to all of them; else any will do.
+        let value = most.filter(|(_, count)| **count * 2 > support);
+        let value = value.map_or("-", |(value, _)| value).to_owned();
+        proposals.push((RuleKind::IgnoreSegment { shape, index, value }, support));
+    }
+    proposals.retain(|(_, support)| *support > 2);
+    proposals.sort_by_key(|(_, support)| std::cmp::Reverse(*support));
+    proposals.truncate(SHAPES_MAX);
+    proposals
+}
+
+/// Two URLs that may be one document, and what stands for the document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) witness: u64,
+}
+
+/// Returns pairs of keys that lead to one document, on one host.
+pub(crate) fn pairs(corpus: &Corpus<'_>) -> Vec<Pair> {
+    if corpus.has_only_sizes() {
+        return pairs_by_envelope(corpus);
+    }
+    let mut pairs = Vec::new();
+    for (doc, mut members) in by_document(corpus) {
+        members.sort_by(|a, b| corpus.classes[*a].key.cmp(&corpus.classes[*b].key));
+        let most = if members.len() > ALIASES_MAX { ALIASES_MAX } else { PAIRS_PER_DOC };
+        let mut taken = 0;
+        // Neighbours in order first: they differ least.
+        'doc: for step in 1..members.len() {
+            for i in 0..members.len() - step {
+                let (a, b) = (members[i], members[i + step]);
+                if same_origin(&corpus.classes[a], &corpus.classes[b]) {
+                    pairs.push(Pair { a, b, witness: u64::from(doc) });
+                    taken += 1;
+                    if taken >= most {
+                        break 'doc;
+                    }
+                }
+            }
+        }
+    }
+    pairs
+}
+
+/// The pairs of the paper's buckets: URLs that share an envelope and whose sizes overlap.
+fn pairs_by_envelope(corpus: &Corpus<'_>) -> Vec<Pair> {
+    let tails: Vec<Vec<&str>> =
+        corpus.classes.iter().map(|class| tokens(class.key.path_and_query())).collect();
+    let total: usize = tails.iter().map(|t| (t.len() + 1) * (t.len() + 2) / 2).sum();
+    let mut keep = 1u64;
+    while total / keep as usize > ENVELOPES_MAX {
+        keep *= 2;
+    }
+    let mut envelopes: Vec<(u64, u32)> = Vec::with_capacity(total / keep as usize + 1024);
+    for (i, tail) in tails.iter().enumerate() {
+        if corpus.classes[i].size.is_none() {
+            continue;
+        }
+        let host = xxh3_64(corpus.classes[i].key.host_str().as_bytes());
+        let (prefixes, suffixes) = ends(tail, host);
+        for (start, prefix) in prefixes.iter().enumerate() {
+            let last = suffixes.len().min(start + ENVELOPE_TOKENS_MAX + 1);
+            for suffix in &suffixes[start..last] {
+                let hash = super::sketch::mix(prefix ^ suffix.rotate_left(17));
+                if hash.is_multiple_of(keep) {
+                    envelopes.push((hash, i as u32));
+                }
+            }
+        }
+    }
+    envelopes.sort_unstable();
+    let mut found: BTreeSet<(u32, u32)> = BTreeSet::new();
+    for bucket in envelopes.chunk_by(|a, b| a.0 == b.0) {
+        if !(2..=BUCKET_MAX).contains(&bucket.len()) {
+            continue;
+        }
+        for (i, (_, a)) in bucket.iter().enumerate() {
+            for (_, b) in &bucket[i + 1..] {
+                found.insert((*a.min(b), *a.max(b)));
+            }
+        }
+    }
+    let overlap = |(a, b): (u32, u32)| {
+        let (x, y) = (corpus.classes[a as usize].size?, corpus.classes[b as usize].size?);
+        let witness = u64::from(x.0.max(y.0));
+        (x.0 <= y.1 && y.0 <= x.1).then_some(Pair { a: a as usize, b: b as usize, witness })
+    };
+    found.into_iter().filter(|(a, b)| a != b).filter_map(overlap).collect()
+}
+
+/// Returns the hashes of all prefixes and of all suffixes of a list of tokens.
+fn ends(tokens: &[&str], seed: u64) -> (Vec<u64>, Vec<u64>) {
+    let step = |hash: u64, token: &&str| {
+        super::sketch::mix(hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ xxh3_64(token.as_bytes()))
+    };
+    let mut prefixes = vec![seed];
+    for token in tokens {
+        prefixes.push(step(prefixes[prefixes.len() - 1], token));
+    }
+    let mut suffixes = vec![seed ^ 1];
+    for token in tokens.iter().rev() {
+        suffixes.push(step(suffixes[suffixes.len() - 1], token));
+    }
+    suffixes.reverse();
+    (prefixes, suffixes)
+}
+
+fn same_origin(a: &Class, b: &Class) -> bool {
+    a.key.host_str() == b.key.host_str()
+        && a.key.is_https() == b.key.is_https()
+        && a.key.port() == b.key.port()
+}
+
+fn name_of(part: &str) -> &str {
+    part.split('=').next().unwrap_or_default()
+}
+
+fn hash_without(url: &CrawlUrl, names: &[&str]) -> u64 {
+    let mut text = String::with_capacity(url.as_str().len());
+    text.push_str(url.host_str());
+    text.push_str(url.path());
+    let mut separator = '?';
+    for part in url.as_url().query().into_iter().flat_map(|query| query.split('&')) {
+        if !names.contains(&name_of(part)) {
+            text.push(separator);
+            text.push_str(part);
+            separator = '&';
+        }
+    }
+    xxh3_64(text.as_bytes())
+}
+
+/// Returns all sets of one to three names, or single names where there are many.
+fn subsets<'a>(names: &[&'a str]) -> Vec<Vec<&'a str>> {
+    let mut sets: Vec<Vec<&str>> = names.iter().map(|name| vec![*name]).collect();
+    if names.len() > JOINT_NAMES_MAX {
+        return sets;
+    }
+    for (i, a) in names.iter().enumerate() {
+        for (j, b) in names.iter().enumerate().skip(i + 1) {
+            sets.push(vec![a, b]);
+            sets.extend(names.iter().skip(j + 1).map(|c| vec![*a, *b, *c]));
+        }
+    }
+    sets
+}
+
+/// Returns the shape of a path, and its shapes with one more segment general.
+fn shapes_of(parts: &[&str], index: usize) -> Vec<Vec<Segment>> {
+    let segment = |(i, part): (usize, &&str)| {
+        if i == index {
+            Segment::Any
+        } else if !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()) {
+            Segment::Number
+        } else {
+            Segment::Text((*part).to_owned())
+        }
+    };
+    let exact: Vec<Segment> = parts.iter().enumerate().map(segment).collect();
+    let mut shapes = vec![exact.clone()];
+    // A shape of nothing but general segments would be the whole site.
+    let texts = exact.iter().filter(|s| matches!(s, Segment::Text(t) if !t.is_empty())).count();
+    for i in 0..parts.len() {
+        if texts > 1 && matches!(&exact[i], Segment::Text(text) if !text.is_empty()) {
+            let mut shape = exact.clone();
+            shape[i] = Segment::Any;
+            shapes.push(shape);
+        }
+    }
+    shapes
+}

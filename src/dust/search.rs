@@ -1,0 +1,424 @@
+//! The search for rules in one window: in the order in which rules hide each other, each candidate
+//! judged on what the accepted ones leave, up to three rounds over the rewritten window.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::corpus::{Corpus, Verdict};
+use super::miner::Settings;
+use super::propose::{self, Pair, Proposal, tokens};
+use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
+use crate::clock::Timestamp;
+use crate::url::Site;
+
+/// Rounds over the rewritten window; a fourth found nothing on any model site.
+const ROUNDS_MAX: usize = 3;
+
+/// Context tokens on both sides together.
+const CONTEXT_MAX: usize = 8;
+
+/// Contexts judged for one core.
+const CONTEXTS_PER_CORE: usize = 32;
+
+/// Instances kept of one core.
+const INSTANCES_MAX: usize = 400;
+
+/// Cores judged in one round, best supported first.
+const CORES_MAX: usize = 120;
+
+/// A form must be this many times as frequent as the other one to win over the shorter one.
+const MAJORITY: u32 = 3;
+
+/// Words seen in two cases before the case of all paths is doubted.
+const CASE_WORDS_MIN: usize = 4;
+
+/// A token that stands for the end of path and query.
+const END: &str = "\u{3}";
+
+/// A search in progress.
+pub(crate) struct Search<'a> {
+    pub(crate) corpus: Corpus<'a>,
+    pub(crate) site: &'a Site,
+    pub(crate) settings: &'a Settings,
+    /// Rules that were refuted and are not due again.
+    pub(crate) refuted: &'a BTreeSet<RuleId>,
+    /// Judgements left: the bound of the search.
+    pub(crate) budget: u32,
+    pub(crate) found: Vec<Rule>,
+    pub(crate) now: Timestamp,
+}
+
+/// A core and where it was seen.
+#[derive(Default)]
+struct Core {
+    witnesses: BTreeSet<u64>,
+    instances: Vec<Instance>,
+}
+
+/// One place of a core: a class and the tokens on both sides, nearest first.
+struct Instance {
+    witness: u64,
+    left: Vec<String>,
+    right: Vec<String>,
+}
+
+impl Search<'_> {
+    /// Runs the search and returns the candidates in the order of their discovery.
+    ///
+    /// # Errors
+    /// Returns a rule that does not compile.
+    pub(crate) fn run(
+        mut self,
+        priors: &[(RuleKind, Scope, Source)],
+    ) -> Result<Vec<Rule>, RuleError> {
+        for (kind, scope, source) in priors {
+            // What others proved needs no witness here to be tried; mere habit needs one.
+            let support = usize::from(*source != Source::Elsewhere);
+            self.attempt(kind, scope, *source, support)?;
+        }
+        for _ in 0..ROUNDS_MAX {
+            let before = self.found.len();
+            self.plain(propose::hosts)?;
+            self.schemes()?;
+            self.plain(propose::sessions)?;
+            self.parameters()?;
+            self.attempt_mined(RuleKind::SortParameters)?;
+            self.path_case()?;
+            self.substrings()?;
+            if !self.corpus.has_only_sizes() {
+                self.plain(propose::segments)?;
+            }
+            if self.found.len() == before || self.budget == 0 {
+                break;
+            }
+        }
+        Ok(self.found)
+    }
+
+    /// Judges one rule and accepts it where the evidence carries it.
+    fn attempt(
+        &mut self,
+        kind: &RuleKind,
+        scope: &Scope,
+        source: Source,
+        support_min: usize,
+    ) -> Result<Option<Verdict>, RuleError> {
+        let rule = Rule::new(self.site.clone(), kind.clone(), scope.clone(), source, self.now);
+        if self.budget == 0 || self.refuted.contains(&rule.id) || rule.check().is_err() {
+            return Ok(None);
+        }
+        if self.found.iter().any(|known| known.id == rule.id) {
+            return Ok(None);
+        }
+        self.budget -= 1;
+        let verdict = self.corpus.judge(&rule);
+        let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
+        if worth && self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
+            self.take(rule, &verdict)?;
+        } else if verdict.applicable == 0 {
+            return Ok(None);
+        }
+        Ok(Some(verdict))
+    }
+
+    fn attempt_mined(&mut self, kind: RuleKind) -> Result<bool, RuleError> {
+        let support = self.settings.support_min as usize;
+        let before = self.found.len();
+        self.attempt(&kind, &Scope::default(), Source::Mined, support)?;
+        Ok(self.found.len() > before)
+    }
+
+    fn accepted(&self, verdict: &Verdict, support_min: usize) -> bool {
+        verdict.applicable > 0 && verdict.accepts(support_min, self.settings.negative_share_max)
+    }
+
+    fn take(&mut self, mut rule: Rule, verdict: &Verdict) -> Result<(), RuleError> {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        rule.evidence = Evidence {
+            documents_same: count(verdict.same.len()),
+            documents_different: count(verdict.different.len()),
+            applicable: verdict.applicable,
+            ..Evidence::default()
+        };
+        rule.state = RuleState::Candidate;
+        self.corpus.accept(rule.clone())?;
+        self.found.push(rule);
+        Ok(())
+    }
+
+    fn plain(&mut self, propose: fn(&Corpus<'_>) -> Vec<Proposal>) -> Result<(), RuleError> {
+        for (kind, support) in propose(&self.corpus) {
+            if support >= self.settings.support_min {
+                self.attempt_mined(kind)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn schemes(&mut self) -> Result<(), RuleError> {
+        let https = self.corpus.classes.iter().filter(|class| class.key.is_https()).count();
+        if https > 0 && https < self.corpus.classes.len() {
+            self.attempt_mined(RuleKind::Scheme { https: 2 * https >= self.corpus.classes.len() })?;
+        }
+        Ok(())
+    }
+
+    /// Tries the case of paths where it differs in more words than a rule of its own each explains.
+    fn path_case(&mut self) -> Result<(), RuleError> {
+        let mut words: BTreeSet<String> = BTreeSet::new();
+        for pair in propose::pairs(&self.corpus) {
+            let path = |at: usize| self.corpus.classes[at].key.path();
+            let (a, b) = (tokens(path(pair.a)), tokens(path(pair.b)));
+            if a.len() == b.len() && a.iter().zip(&b).all(|(x, y)| x.eq_ignore_ascii_case(y)) {
+                let differing = a.iter().zip(&b).filter(|(x, y)| x != y);
+                words.extend(differing.map(|(word, _)| word.to_ascii_lowercase()));
+            }
+        }
+        if words.len() >= CASE_WORDS_MIN {
+            self.attempt_mined(RuleKind::PathCase)?;
+        }
+        Ok(())
+    }
+
+    /// Tries every parameter on the whole site, then under single path templates.
+    fn parameters(&mut self) -> Result<(), RuleError> {
+        let proposals = propose::parameters(&self.corpus);
+        let mut settled: BTreeSet<String> = BTreeSet::new();
+        for (kind, support) in proposals {
+            let RuleKind::DropParameter { names, value } = &kind else { continue };
+            if support < self.settings.support_min || names.iter().any(|n| settled.contains(n)) {
+                continue;
+            }
+            if self.attempt_mined(kind.clone())? {
+                settled.extend(names.iter().cloned());
+                continue;
+            }
+            if names.len() > 1 {
+                continue;
+            }
+            let minimum = self.settings.support_min as usize;
+            for path in propose::templates(&self.corpus, names) {
+                let scope = Scope { host: None, path: Some(path) };
+                self.attempt(&kind, &scope, Source::Mined, minimum)?;
+            }
+            self.set_instead(names, value.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Where dropping was refuted (the page needs the parameter), its most frequent value stays.
+    fn set_instead(&mut self, names: &[String], value: Option<&str>) -> Result<(), RuleError> {
+        let drop = RuleKind::DropParameter { names: names.to_vec(), value: None };
+        let id = RuleId::of(self.site, &drop, &Scope::default());
+        if value.is_some() || !self.refuted.contains(&id) {
+            return Ok(());
+        }
+        let mut values: BTreeMap<String, u32> = BTreeMap::new();
+        for class in &self.corpus.classes {
+            for part in class.key.as_url().query().into_iter().flat_map(|query| query.split('&')) {
+                if let Some((name, value)) = part.split_once('=')
+                    && names.first().is_some_and(|only| only == name)
+                {
+                    *values.entry(value.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        if let Some((value, _)) = values.into_iter().max_by_key(|(_, count)| *count) {
+            self.attempt_mined(RuleKind::SetParameter { name: names[0].clone(), value })?;
+        }
+        Ok(())
+    }
+
+    fn substrings(&mut self) -> Result<(), RuleError> {
+        let pairs = propose::pairs(&self.corpus);
+        let minimum = self.settings.support_min as usize;
+        let mut cores: Vec<((String, String), Core)> = self
+            .cores(&pairs)
+            .into_iter()
+            .filter(|(_, core)| core.witnesses.len() >= minimum)
+            .collect();
+        cores.sort_by(|(a, x), (b, y)| (y.witnesses.len(), a).cmp(&(x.witnesses.len(), b)));
+        for ((long, short), core) in cores.into_iter().take(CORES_MAX) {
+            self.contexts(&long, &short, &core)?;
+        }
+        Ok(())
+    }
+
+    /// Strips what the two tails of each pair have in common on both sides.
+    fn cores(&self, pairs: &[Pair]) -> BTreeMap<(String, String), Core> {
+        let mut cores: BTreeMap<(String, String), Core> = BTreeMap::new();
+        for pair in pairs {
+            let tail = |at: usize| tokens(self.corpus.classes[at].key.path_and_query());
+            let (a, b) = (tail(pair.a), tail(pair.b));
+            let left = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+            let most = a.len().min(b.len()) - left;
+            let right =
+                a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count().min(most);
+            let (x, y) = (&a[left..a.len() - right], &b[left..b.len() - right]);
+            let ((long, whole), short) =
+                if (x.len(), x) > (y.len(), y) { ((x, &a), y) } else { ((y, &b), x) };
+            let digits = |side: &[&str]| side.iter().all(|t| t.bytes().all(|c| c.is_ascii_digit()));
+            // Numbered items are not DUST; a rule must not turn one number into another.
+            if long.len() > 35 || (!short.is_empty() && digits(long) && digits(short)) {
+                continue;
+            }
+            let core = cores.entry((long.concat(), short.concat())).or_default();
+            core.witnesses.insert(pair.witness);
+            if core.instances.len() < INSTANCES_MAX {
+                let right_at = whole.len() - right;
+                let mut after: Vec<String> =
+                    whole[right_at..].iter().take(CONTEXT_MAX).map(|t| (*t).to_owned()).collect();
+                if after.len() < CONTEXT_MAX {
+                    after.push(END.to_owned());
+                }
+                let before = whole[..left].iter().rev().take(CONTEXT_MAX);
+                core.instances.push(Instance {
+                    witness: pair.witness,
+                    left: before.map(|t| (*t).to_owned()).collect(),
+                    right: after,
+                });
+            }
+        }
+        cores
+    }
+
+    /// Finds the shortest contexts in which a core holds: breadth first over both sides.
+    fn contexts(&mut self, long: &str, short: &str, core: &Core) -> Result<(), RuleError> {
+        let minimum = self.settings.support_min as usize;
+        let mut covered = vec![false; core.instances.len()];
+        let mut queue: BTreeMap<(usize, usize), Vec<Vec<usize>>> = BTreeMap::new();
+        queue.insert((0, 0), vec![(0..core.instances.len()).collect()]);
+        let mut judged = 0;
+        while let Some(((size, left), groups)) = queue.pop_first() {
+            let right = size - left;
+            for group in groups {
+                let group: Vec<usize> = group.into_iter().filter(|i| !covered[*i]).collect();
+                let witnesses = |group: &[usize]| {
+                    group.iter().map(|i| core.instances[*i].witness).collect::<BTreeSet<_>>().len()
+                };
+                if witnesses(&group) < minimum || judged >= CONTEXTS_PER_CORE || self.budget == 0 {
+                    continue;
+                }
+                judged += 1;
+                if self.context(long, short, core, &group, (left, right))? {
+                    group.iter().for_each(|i| covered[*i] = true);
+                    continue;
+                }
+                if size == CONTEXT_MAX {
+                    continue;
+                }
+                let wider = [(left + 1, right), (left, right + 1)];
+                for (i, (left, right)) in wider.into_iter().enumerate() {
+                    let mut split: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+                    for at in &group {
+                        let instance = &core.instances[*at];
+                        let next = if i == 0 {
+                            instance.left.get(left - 1)
+                        } else {
+                            instance.right.get(right - 1)
+                        };
+                        if let Some(next) = next {
+                            split.entry(next).or_default().push(*at);
+                        }
+                    }
+                    let mut split: Vec<Vec<usize>> = split.into_values().collect();
+                    split.sort_by_key(|group| std::cmp::Reverse(group.len()));
+                    queue.entry((left + right, left)).or_default().extend(split);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges a core in one context; accepts its most specific form of equal support.
+    fn context(
+        &mut self,
+        long: &str,
+        short: &str,
+        core: &Core,
+        group: &[usize],
+        (left, right): (usize, usize),
+    ) -> Result<bool, RuleError> {
+        let first = &core.instances[group[0]];
+        let shortest = Literal::of(first, left, right);
+        let agree = |side: fn(&Instance) -> &Vec<String>, from: usize| {
+            let sides = group.iter().map(|i| side(&core.instances[*i]));
+            let shared = |n: usize| sides.clone().all(|s| s.get(n) == side(first).get(n));
+            (from..side(first).len()).take_while(|n| shared(*n)).count() + from
+        };
+        let widest = (agree(|i| &i.left, left), agree(|i| &i.right, right));
+        let specific = Literal::of(first, widest.0, widest.1);
+        for shrink in self.directions(&specific, long, short) {
+            let (from, to) = if shrink { (long, short) } else { (short, long) };
+            let Some(general) = shortest.rule(from, to) else { continue };
+            // A look at the texts is far cheaper than a judgement.
+            if self.hits(&format!("{}{from}{}", shortest.left, shortest.right))
+                < self.settings.applicable_min
+            {
+                continue;
+            }
+            let rule = |kind| {
+                Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
+            };
+            let verdict = self.corpus.judge(&rule(general));
+            self.budget = self.budget.saturating_sub(1);
+            if !self.accepted(&verdict, self.settings.support_min as usize) {
+                continue;
+            }
+            let Some(kind) = specific.rule(from, to) else { continue };
+            if self.attempt_mined(kind)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Counts the keys that hold a text.
+    fn hits(&self, text: &str) -> u32 {
+        let finder = memchr::memmem::Finder::new(text);
+        let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
+        let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
+        u32::try_from(hits).unwrap_or(u32::MAX)
+    }
+
+    /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.
+    fn directions(&self, context: &Literal, long: &str, short: &str) -> [bool; 2] {
+        let count = |core: &str| self.hits(&format!("{}{core}{}", context.left, context.right));
+        let (longs, shorts) = (count(long), count(short));
+        let grow = longs >= shorts.saturating_mul(MAJORITY) && !short.is_empty();
+        [!grow, grow]
+    }
+}
+
+/// The context of a literal rule.
+struct Literal {
+    left: String,
+    right: String,
+    at_start: bool,
+    at_end: bool,
+}
+
+impl Literal {
+    fn of(instance: &Instance, left: usize, right: usize) -> Literal {
+        let at_end = instance.right[..right].iter().any(|t| t == END);
+        let right: String = instance.right[..right].iter().filter(|t| *t != END).cloned().collect();
+        let at_start = left == instance.left.len() && left < CONTEXT_MAX;
+        let left = instance.left[..left].iter().rev().cloned().collect();
+        Literal { left, right, at_start, at_end }
+    }
+
+    fn rule(&self, from: &str, to: &str) -> Option<RuleKind> {
+        let text = |core: &str| format!("{}{core}{}", self.left, self.right);
+        let (from, to) = (text(from), text(to));
+        let at_start = self.at_start && from.starts_with('/') && to.starts_with('/');
+        let at_end = self.at_end;
+        // What makes its own pattern anew has no fixed point.
+        let again = match (at_start, at_end) {
+            (true, true) => to == from,
+            (true, false) => to.starts_with(&from),
+            (false, true) => to.ends_with(&from),
+            (false, false) => to.contains(&from),
+        };
+        let sound = !from.is_empty() && !again;
+        sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
+    }
+}

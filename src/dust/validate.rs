@@ -1,0 +1,410 @@
+//! The trial of one rule: uniform draws over strata, a sequential test, and an audit for ever.
+//!
+//! A draw is a URL that the rule rewrites, chosen without looking at whether its outcome was
+//! crawled: choosing among survivors would hide the outcomes that do not exist. Where the outcome
+//! is already known, the draw costs nothing; else it is a probe. Two failures in one stratum refute
+//! a rule however well it does elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::rule::{Evidence, RuleId, Source, template};
+use super::sketch::mix;
+use crate::url::CrawlUrl;
+
+/// Error rates and prices of validation and audit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// Success rate of a rule that must be accepted.
+    pub success_good: f64,
+    /// Success rate of a rule that must be refuted.
+    pub success_bad: f64,
+    /// Chance of accepting a rule of `success_bad`.
+    pub error_accept: f64,
+    /// Chance of refuting a rule of `success_good`.
+    pub error_refute: f64,
+    /// Largest share of the way to acceptance that content already crawled can contribute, since it
+    /// says nothing about outcomes that do not exist.
+    pub content_credit_max: f64,
+    /// Successful draws without which no rule is enforced.
+    pub draws_min: u32,
+    /// Probe fetches of one rule: a trial that has spent them without one failure ends in its
+    /// favour, one with a failure goes on. Reached only where no text is known beforehand.
+    pub probes_per_rule: u32,
+    /// A rule is tried where it rewrites at least this many URLs of the window per expected probe.
+    pub saving_factor: f64,
+    /// Probes of a site, as a share of its fetches.
+    pub probe_share_max: f64,
+    /// Share of suppressed URLs that are fetched all the same.
+    pub audit_share: f64,
+    /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
+    pub audit_failure_good: f64,
+    /// Failure rate of audits under a rule that broke.
+    pub audit_failure_bad: f64,
+    /// Log-likelihood ratio at which audits retire a rule.
+    pub audit_threshold: f64,
+    /// Wait before a retired rule is tried again; doubles each time.
+    pub retry_after: crate::clock::Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            success_good: 0.995,
+            success_bad: 0.90,
+            error_accept: 0.01,
+            error_refute: 0.01,
+            content_credit_max: 0.5,
+            draws_min: 8,
+            probes_per_rule: 24,
+            saving_factor: 0.5,
+            probe_share_max: 0.10,
+            audit_share: 0.01,
+            audit_failure_good: 0.01,
+            audit_failure_bad: 0.10,
+            audit_threshold: 6.0,
+            retry_after: crate::clock::Span::secs(7 * 24 * 3600),
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the log-likelihood ratio at which a rule is accepted [Wald 1945].
+    pub(crate) fn accept_at(&self) -> f64 {
+        ((1.0 - self.error_refute) / self.error_accept.max(1e-9)).ln()
+    }
+
+    pub(crate) fn refute_at(&self) -> f64 {
+        (self.error_refute / (1.0 - self.error_accept).max(1e-9)).ln()
+    }
+
+    pub(crate) fn success(&self) -> f64 {
+        (self.success_good / self.success_bad).ln()
+    }
+
+    pub(crate) fn failure(&self) -> f64 {
+        ((1.0 - self.success_good) / (1.0 - self.success_bad)).ln()
+    }
+
+    /// Returns where a trial begins: documents already merged and the word of others count, but
+    /// never for all of it.
+    pub(crate) fn credit(&self, evidence: &Evidence, source: Source) -> f64 {
+        let content = f64::from(evidence.documents_same) * self.success();
+        let word = match source {
+            Source::Elsewhere => 0.6,
+            Source::Declared => 0.3,
+            Source::Software | Source::Imported => 0.1,
+            Source::Mined => 0.0,
+        };
+        let most = self.accept_at();
+        let content = content.min(most * self.content_credit_max);
+        let draws = f64::from(self.draws_min(source));
+        (content + word * most).min(most - draws * self.success())
+    }
+
+    /// Returns the fewest successful draws that prove a rule: fewer where it was proved elsewhere,
+    /// or small sites would never profit. They suffice only where nothing else is left to draw.
+    pub(crate) fn draws_min(&self, source: Source) -> u32 {
+        if source == Source::Elsewhere { self.draws_min.div_ceil(3) } else { self.draws_min }
+    }
+
+    /// Returns the number of URLs that a rule must rewrite to be worth its trial.
+    pub(crate) fn applicable_min(&self, evidence: &Evidence, source: Source) -> f64 {
+        let draws = (self.accept_at() - self.credit(evidence, source)) / self.success();
+        let least = f64::from(self.draws_min(source));
+        if source == Source::Elsewhere { least } else { least.max(draws * self.saving_factor) }
+    }
+}
+
+/// What one draw showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// The outcome is the same document.
+    Same,
+    /// The outcome is another document, junk, forbidden, or does not exist.
+    Failed,
+    /// Nothing can be said: thin, much alike, or not available now.
+    Unclear,
+}
+
+/// How a trial stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Open,
+    Accepted,
+    Refuted,
+    /// Nothing left to draw, and too little was shown.
+    Exhausted,
+}
+
+/// A draw: the URL, its outcome under the rule, and its stratum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draw {
+    pub(crate) url: CrawlUrl,
+    pub(crate) outcome: CrawlUrl,
+    pub(crate) stratum: usize,
+}
+
+/// One part of a site that may behave in its own way.
+#[derive(Debug)]
+struct Stratum {
+    name: String,
+    waiting: VecDeque<(CrawlUrl, CrawlUrl)>,
+    failures: u32,
+}
+
+/// The trial of one rule.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    strata: Vec<Stratum>,
+    turn: usize,
+    pub(crate) ratio: f64,
+    pub(crate) same: u32,
+    pub(crate) failed: u32,
+    pub(crate) unclear: u32,
+    pub(crate) pending: u32,
+    /// Probe fetches spent.
+    pub(crate) probes: u32,
+    draws_min: u32,
+}
+
+/// Values of one feature that make strata of their own.
+const STRATA_PER_FEATURE: usize = 12;
+
+/// Draws kept per stratum.
+const DRAWS_PER_STRATUM: usize = 128;
+
+/// Draws without a finding after which a rule counts as not provable.
+const UNCLEAR_MAX: u32 = 40;
+
+impl Trial {
+    /// Lays out a trial over the URLs that the rule rewrites and their outcomes.
+    pub(crate) fn new(
+        rule: RuleId,
+        urls: Vec<(CrawlUrl, CrawlUrl)>,
+        ratio: f64,
+        draws_min: u32,
+    ) -> Trial {
+        let mut urls = urls;
+        // A fixed pseudo-random order: uniform, and the same after a restart.
+        urls.sort_by_key(|(url, _)| mix(xxh3_64(url.as_str().as_bytes()) ^ rule.0));
+        let mut strata: BTreeMap<String, Stratum> = BTreeMap::new();
+        for (name, pair) in stratify(&urls).into_iter().zip(urls) {
+            let empty = || Stratum { name: name.clone(), waiting: VecDeque::new(), failures: 0 };
+            let stratum = strata.entry(name.clone()).or_insert_with(empty);
+            if stratum.waiting.len() < DRAWS_PER_STRATUM {
+                stratum.waiting.push_back(pair);
+            }
+        }
+        let mut strata: Vec<Stratum> = strata.into_values().collect();
+        strata.sort_by(|a, b| (b.waiting.len(), &a.name).cmp(&(a.waiting.len(), &b.name)));
+        Trial {
+            strata,
+            turn: 0,
+            ratio,
+            same: 0,
+            failed: 0,
+            unclear: 0,
+            pending: 0,
+            probes: 0,
+            draws_min,
+        }
+    }
+
+    /// Returns the next draw, strata in turn.
+    pub(crate) fn draw(&mut self) -> Option<Draw> {
+        for _ in 0..self.strata.len() {
+            let stratum = self.turn % self.strata.len();
+            self.turn += 1;
+            if let Some((url, outcome)) = self.strata[stratum].waiting.pop_front() {
+                self.pending += 1;
+                return Some(Draw { url, outcome, stratum });
+            }
+        }
+        None
+    }
+
+    /// Takes in what a draw showed.
+    pub(crate) fn record(&mut self, stratum: usize, finding: Finding, settings: &Settings) {
+        self.pending = self.pending.saturating_sub(1);
+        match finding {
+            Finding::Same => {
+                self.same += 1;
+                self.ratio += settings.success();
+            }
+            Finding::Failed => {
+                self.failed += 1;
+                self.ratio += settings.failure();
+                if let Some(stratum) = self.strata.get_mut(stratum) {
+                    stratum.failures += 1;
+                }
+            }
+            Finding::Unclear => self.unclear += 1,
+        }
+    }
+
+    /// Returns how the trial stands.
+    pub(crate) fn standing(&self, settings: &Settings) -> Standing {
+        let failed_stratum = self.strata.iter().any(|stratum| stratum.failures >= 2);
+        if failed_stratum || self.ratio <= settings.refute_at() {
+            return Standing::Refuted;
+        }
+        // A rule without effect on most pages proves nothing: pages much alike are not the same.
+        if self.unclear > UNCLEAR_MAX || self.unclear > 2 * self.same + 10 {
+            return Standing::Exhausted;
+        }
+        let paid = self.probes >= settings.probes_per_rule && self.failed == 0;
+        let clear = 4 * self.unclear <= self.same;
+        if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
+            return Standing::Accepted;
+        }
+        let left = self.strata.iter().any(|stratum| !stratum.waiting.is_empty());
+        if left || self.pending > 0 {
+            return Standing::Open;
+        }
+        // Every URL in sight was tried: the rule holds for all there is to hold for.
+        let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
+        if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns the name of a stratum, for the record.
+    pub(crate) fn stratum(&self, at: usize) -> &str {
+        self.strata.get(at).map_or("", |stratum| &stratum.name)
+    }
+}
+
+/// Names the stratum of every URL: host, first two segments, names of parameters; what is rare
+/// shares a stratum.
+fn stratify(urls: &[(CrawlUrl, CrawlUrl)]) -> Vec<String> {
+    let features: Vec<[String; 4]> = urls.iter().map(|(url, _)| features(url)).collect();
+    let frequent: [BTreeSet<&str>; 4] = std::array::from_fn(|i| {
+        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+        for of_url in &features {
+            *count.entry(&of_url[i]).or_default() += 1;
+        }
+        let mut count: Vec<(&str, usize)> = count.into_iter().filter(|(_, n)| *n > 1).collect();
+        count.sort_by_key(|(value, n)| (std::cmp::Reverse(*n), *value));
+        count.into_iter().take(STRATA_PER_FEATURE).map(|(value, _)| value).collect()
+    });
+    let name = |of_url: &[String; 4]| {
+        let part = |i: usize| {
+            let value = of_url[i].as_str();
+            if frequent[i].contains(value) { value } else { "*" }
+        };
+        format!("{} /{}/{} ?{}", part(0), part(1), part(2), part(3))
+    };
+    features.iter().map(name).collect()
+}
+
+fn features(url: &CrawlUrl) -> [String; 4] {
+    let mut segments = url.path()[1..].split('/');
+    let mut segment = || template(segments.next().unwrap_or_default());
+    let query = url.as_url().query().unwrap_or_default();
+    let names: BTreeSet<&str> =
+        query.split('&').map(|part| part.split('=').next().unwrap_or_default()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    [url.host_str().to_owned(), segment(), segment(), names.join("&")]
+}
+
+/// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Audit {
+    pub(crate) sum: f64,
+}
+
+impl Audit {
+    /// Takes in one audit; returns true where the rule no longer holds.
+    pub(crate) fn record(&mut self, finding: Finding, settings: &Settings) -> bool {
+        let (good, bad) = (settings.audit_failure_good, settings.audit_failure_bad);
+        self.sum += match finding {
+            Finding::Same => ((1.0 - bad) / (1.0 - good)).ln(),
+            Finding::Failed => (bad / good).ln(),
+            Finding::Unclear => 0.0,
+        };
+        self.sum = self.sum.max(0.0);
+        self.sum >= settings.audit_threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urls(section: &str, n: usize) -> Vec<(CrawlUrl, CrawlUrl)> {
+        let url = |text: String| CrawlUrl::parse(&text).unwrap();
+        let pair = |i| {
+            let base = format!("http://example.com/{section}/{i}");
+            (url(format!("{base}?sid=1")), url(base))
+        };
+        (0..n).map(pair).collect()
+    }
+
+    fn run(mut trial: Trial, truth: impl Fn(&CrawlUrl) -> Finding) -> (Standing, Trial) {
+        let settings = Settings::default();
+        loop {
+            match trial.standing(&settings) {
+                Standing::Open => {}
+                standing => return (standing, trial),
+            }
+            let draw = trial.draw().unwrap();
+            trial.record(draw.stratum, truth(&draw.url), &settings);
+        }
+    }
+
+    #[test]
+    fn a_rule_that_always_holds_is_accepted_after_46_draws_without_credit() {
+        let (standing, trial) =
+            run(Trial::new(RuleId(1), urls("a", 100), 0.0, 8), |_| Finding::Same);
+        assert_eq!((standing, trial.same), (Standing::Accepted, 46));
+    }
+
+    #[test]
+    fn two_failures_in_a_small_stratum_refute_a_rule_that_holds_elsewhere() {
+        let mut all = urls("a", 1000);
+        all.extend(urls("b", 10));
+        let settings = Settings::default();
+        let credit = settings
+            .credit(&Evidence { documents_same: 500, ..Evidence::default() }, Source::Elsewhere);
+        let truth = |url: &CrawlUrl| {
+            if url.path().starts_with("/b") { Finding::Failed } else { Finding::Same }
+        };
+        let (standing, trial) = run(Trial::new(RuleId(1), all, credit, 4), truth);
+        assert_eq!(standing, Standing::Refuted);
+        assert!(trial.same <= 4);
+    }
+
+    #[test]
+    fn no_credit_spares_a_rule_its_draws() {
+        let settings = Settings::default();
+        let evidence = Evidence { documents_same: 10_000, ..Evidence::default() };
+        let credit = settings.credit(&evidence, Source::Elsewhere);
+        let (standing, trial) =
+            run(Trial::new(RuleId(1), urls("a", 100), credit, 4), |_| Finding::Same);
+        assert_eq!(standing, Standing::Accepted);
+        assert!(trial.same >= 4);
+    }
+
+    #[test]
+    fn pages_that_say_nothing_prove_nothing() {
+        let (standing, _) =
+            run(Trial::new(RuleId(1), urls("a", 100), 0.0, 8), |_| Finding::Unclear);
+        assert_eq!(standing, Standing::Exhausted);
+    }
+
+    #[test]
+    fn audits_forgive_single_failures_and_retire_what_broke() {
+        let settings = Settings::default();
+        let mut audit = Audit::default();
+        for i in 0..10_000 {
+            let finding = if i % 100 == 0 { Finding::Failed } else { Finding::Same };
+            assert!(!audit.record(finding, &settings), "after {i}");
+        }
+        let mut broken = Audit::default();
+        let audits = (1..100).find(|_| broken.record(Finding::Failed, &settings));
+        assert_eq!(audits, Some(3));
+    }
+}
