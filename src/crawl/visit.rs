@@ -270,7 +270,7 @@ fn analyse(task: &Task, extracted: &extract::Extracted) -> Option<Analysis> {
     })
 }
 
-fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
+pub(crate) fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
     use content::{BlockKind, Region};
     content::Block {
         text: &block.text,
@@ -339,8 +339,11 @@ fn with_repeats(task: &Task, mut facts: PageFacts) -> Result<PageFacts, DbError>
     Ok(facts)
 }
 
-/// Returns what a fetch of robots.txt came to, or where it redirects.
-pub(super) fn robots_outcome(
+/// Returns what a fetch of robots.txt came to.
+///
+/// # Errors
+/// Returns where it redirects, which is to be fetched next.
+pub fn robots_outcome(
     url: &CrawlUrl,
     outcome: &Outcome,
     agent: &str,
