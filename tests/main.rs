@@ -1,5 +1,6 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+mod cli;
 mod extract;
 mod loopback;
 mod sim;
