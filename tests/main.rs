@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cli;
 mod crash;
 mod dust_paper;
 mod extract;

@@ -3,6 +3,7 @@
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
 //! few that every test run has time for.
 
+mod explain;
 mod store;
 
 use std::path::Path;
