@@ -13,6 +13,7 @@ pub mod book;
 mod corpus;
 pub mod durable;
 pub mod evidence;
+pub mod export;
 pub mod input;
 pub mod learn;
 pub mod live;
@@ -29,7 +30,7 @@ pub mod validate;
 
 pub use book::{Fetched, Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
-pub use learn::{Fetcher, Report, learn};
+pub use learn::{Fetcher, Report, learn, prove_rules};
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
