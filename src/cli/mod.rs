@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod dns;
 mod doctor;
+mod dust;
 mod exit;
 mod explain;
 mod export;
@@ -93,6 +94,9 @@ enum Command {
     Status,
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
+    /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
+    #[command(subcommand)]
+    Dust(dust::DustCommand),
     /// Say why a URL is where it is: gates, rules, robots.txt, queue, archive
     Explain(explain::ExplainArgs),
     /// Show what a robots.txt says to us, and by which line
@@ -194,6 +198,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
         Command::Audit(args) => audit::audit(&common, &args),
+        Command::Dust(command) => dust::dust(&common, &command),
         Command::Explain(args) => explain::explain(&common, &args),
         Command::Robots(args) => robots::robots(&common, &args),
         Command::Dns(args) => dns::dns(&common, &args),

@@ -338,14 +338,19 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
         200..=299 => {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
             let whole = answer.truncated.is_none() && !answer.body.is_empty();
-            Fetched::Page {
-                text: analysis.map_or(Text::Unknown, text_of),
-                digest: whole.then(|| xxhash_rust::xxh3::xxh3_64(&answer.body)),
-                bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
-                junk: false,
-            }
+            page_of(whole.then_some(&answer.body[..]), analysis)
         }
         _ => Fetched::Unavailable,
+    }
+}
+
+/// Returns what a page shows the miner, given its whole body and what is known of its text.
+pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>) -> Fetched {
+    Fetched::Page {
+        text: analysis.map_or(Text::Unknown, text_of),
+        digest: body.map(xxhash_rust::xxh3::xxh3_64),
+        bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
+        junk: false,
     }
 }
 

@@ -33,6 +33,7 @@ mod visit;
 pub use discover::{Link, SeedUrl};
 pub use edge::{Edge, Store};
 pub use error::CrawlError;
+pub(crate) use learn::page_of;
 pub use learner::{DustMode, DustSettings};
 pub use run::{Command, Crawl, Ended, Options, Summary};
 pub use settings::Settings;

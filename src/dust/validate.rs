@@ -271,6 +271,11 @@ impl Trial {
         if all { Standing::Accepted } else { Standing::Exhausted }
     }
 
+    /// Returns how many draws are left.
+    pub(crate) fn waiting(&self) -> usize {
+        self.strata.iter().map(|stratum| stratum.waiting.len()).sum()
+    }
+
     /// Returns the name of a stratum, for the record.
     pub(crate) fn stratum(&self, at: usize) -> &str {
         self.strata.get(at).map_or("", |stratum| &stratum.name)
