@@ -1,1 +1,571 @@
-//! config
+//! The configuration: defaults, then the file, then the environment, then flags; one valid
+//! [`Config`], made before any file or port is opened.
+//!
+//! No module imports this one: each owns its `Settings`, and this composes them. Unknown keys are
+//! errors, with file, line, column, key, and the key that was probably meant. Flags and the
+//! environment override keys of the file, they never add any.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use crate::{archive, content, crawl, db, dns, extract, fetch, filter, frontier, robots};
+
+/// What the crawl is for; it decides defaults and which usage preferences are obeyed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// Keep a replayable copy.
+    #[default]
+    Archive,
+    /// Make a search index.
+    Search,
+    /// Examine a site for its owner.
+    Audit,
+    /// Feed language models at run time.
+    AiInput,
+    /// Train language models.
+    AiTrain,
+}
+
+/// Everything that can be set.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Config {
+    /// Where a site owner can reach you: a URL or `mailto:` address. Required; it is sent with every
+    /// request.
+    pub contact: String,
+    /// Name of the crawler in User-Agent and robots.txt.
+    pub name: String,
+    /// What the crawl is for: `archive`, `search`, `audit`, `ai-input` or `ai-train`.
+    pub purpose: Purpose,
+    /// Directory of the crawl: state, archive and logs lie below it.
+    pub dir: PathBuf,
+    /// Seed lists.
+    pub seeds: Vec<PathBuf>,
+    /// Exit code 4 if more URLs than this failed; none means any number is fine.
+    pub max_failures: Option<u64>,
+    /// What may be crawled.
+    pub scope: filter::Settings,
+    /// How hosts are treated.
+    pub politeness: frontier::Politeness,
+    /// Queues and concurrency.
+    pub frontier: frontier::Settings,
+    /// Bounds of the crawl as a whole.
+    pub limits: crawl::Settings,
+    /// How robots.txt is read and kept.
+    pub robots: robots::Settings,
+    /// Names to addresses.
+    pub dns: dns::Settings,
+    /// Limits of one fetch.
+    pub fetch: fetch::Settings,
+    /// How pages are read.
+    pub extract: extract::Settings,
+    /// How text is judged.
+    pub content: content::Settings,
+    /// Learning which URLs lead to the same text.
+    pub dust: crawl::DustSettings,
+    /// WARC files.
+    pub archive: archive::Settings,
+    /// Memory and durability of the state.
+    pub state: db::Settings,
+    /// Politeness of single hosts: `[host."slow.example.org"]`.
+    pub host: BTreeMap<String, frontier::HostOverride>,
+}
+
+impl Config {
+    /// Returns what is done with learned rules, the purpose considered.
+    pub fn dust_mode(&self) -> crawl::DustMode {
+        match (self.dust.mode, self.purpose) {
+            (crawl::DustMode::Auto, Purpose::Archive) => crawl::DustMode::Suggest,
+            (crawl::DustMode::Auto, _) => crawl::DustMode::Enforce,
+            (mode, _) => mode,
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            contact: String::new(),
+            name: "crawler".to_owned(),
+            purpose: Purpose::default(),
+            dir: PathBuf::from("crawl"),
+            seeds: Vec::new(),
+            max_failures: None,
+            scope: filter::Settings::default(),
+            politeness: frontier::Politeness::default(),
+            frontier: frontier::Settings::default(),
+            limits: crawl::Settings::default(),
+            robots: robots::Settings::default(),
+            dns: dns::Settings::default(),
+            fetch: fetch::Settings::default(),
+            extract: extract::Settings::default(),
+            content: content::Settings::default(),
+            dust: crawl::DustSettings::default(),
+            archive: archive::Settings::default(),
+            state: db::Settings::default(),
+            host: BTreeMap::new(),
+        }
+    }
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File,
+    /// An environment variable.
+    Environment,
+    /// A flag of the command.
+    Flag,
+}
+
+/// What is wrong with a configuration.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct ConfigError {
+    /// The file, `--set`, or the environment variable.
+    pub place: String,
+    /// Line, from 1, where it is a file.
+    pub line: Option<usize>,
+    /// Column, from 1.
+    pub column: Option<usize>,
+    /// The key with its tables, such as `politeness.min_delay`.
+    pub key: String,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.place)?;
+        if let (Some(line), Some(column)) = (self.line, self.column) {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, "; {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A value that overrides the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Override {
+    /// The key with its tables.
+    pub key: String,
+    /// The value as written on the command line; text that is no TOML value is taken as a string.
+    pub value: String,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// A valid configuration and the origin of each of its values.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Keys that do not have their default, with their origin.
+    pub sources: BTreeMap<String, Source>,
+}
+
+impl Loaded {
+    /// Returns every key with its value as TOML and its origin, in order.
+    pub fn effective(&self) -> Vec<(String, String, Source)> {
+        let mut rows = Vec::new();
+        if let Ok(Value::Table(table)) = Value::try_from(&self.config) {
+            flatten("", &table, &mut rows);
+        }
+        rows.into_iter()
+            .map(|(key, value)| {
+                let source = self.sources.get(&key).copied().unwrap_or(Source::Default);
+                (key, value.to_string(), source)
+            })
+            .collect()
+    }
+}
+
+fn flatten(prefix: &str, table: &Table, rows: &mut Vec<(String, Value)>) {
+    for (key, value) in table {
+        let key = if key.contains('.') { format!("\"{key}\"") } else { key.clone() };
+        let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) => flatten(&path, inner, rows),
+            _ => rows.push((path, value.clone())),
+        }
+    }
+}
+
+/// Reads and checks a configuration. `file` may be absent.
+///
+/// # Errors
+/// Returns the first thing that is wrong, with its place.
+pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, ConfigError> {
+    let mut table = Table::new();
+    let mut sources = BTreeMap::new();
+    let mut text = String::new();
+    let mut name = String::from("configuration");
+    if let Some(path) = file {
+        name = path.display().to_string();
+        text = std::fs::read_to_string(path).map_err(|error| ConfigError {
+            place: name.clone(),
+            line: None,
+            column: None,
+            key: String::new(),
+            message: format!("cannot be read: {error}"),
+            hint: Some("name another with --config, or make one with `crawler init`".to_owned()),
+        })?;
+        // Strictly by itself first, since only the text knows lines and columns.
+        toml::from_str::<Config>(&text).map_err(|error| at_place(&name, &text, &error))?;
+        table = toml::from_str(&text).map_err(|error| at_place(&name, &text, &error))?;
+        let mut rows = Vec::new();
+        flatten("", &table, &mut rows);
+        sources.extend(rows.into_iter().map(|(key, _)| (key, Source::File)));
+    }
+    for change in overrides {
+        apply(&mut table, change)?;
+        sources.insert(change.key.clone(), change.source);
+    }
+    let config: Config = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
+        // The file alone was right, so it is one of the overrides.
+        let message = error.message().to_owned();
+        let guilty = overrides.iter().find(|change| one_is_wrong(change)).or(overrides.last());
+        ConfigError {
+            place: guilty.map_or(name.clone(), place_of),
+            line: None,
+            column: None,
+            key: guilty.map_or(String::new(), |change| change.key.clone()),
+            hint: hint_for(&message),
+            message,
+        }
+    })?;
+    check(&config).map_err(|(key, message)| {
+        let (line, column) = locate(&text, &key).unzip();
+        ConfigError { place: name, line, column, key, message, hint: None }
+    })?;
+    Ok(Loaded { config, sources })
+}
+
+fn place_of(change: &Override) -> String {
+    match change.source {
+        Source::Environment => "environment".to_owned(),
+        _ => "command line".to_owned(),
+    }
+}
+
+fn one_is_wrong(change: &Override) -> bool {
+    let mut table = Table::new();
+    apply(&mut table, change).is_err() || Value::Table(table).try_into::<Config>().is_err()
+}
+
+fn apply(table: &mut Table, change: &Override) -> Result<(), ConfigError> {
+    let wrong = |message: &str| ConfigError {
+        place: place_of(change),
+        line: None,
+        column: None,
+        key: change.key.clone(),
+        message: message.to_owned(),
+        hint: None,
+    };
+    let value = parse_value(&change.value);
+    let parts = split_key(&change.key);
+    let (last, tables) = parts.split_last().ok_or_else(|| wrong("names no key"))?;
+    let mut table = table;
+    for part in tables {
+        let entry = table.entry(part.clone()).or_insert_with(|| Value::Table(Table::new()));
+        table = entry.as_table_mut().ok_or_else(|| wrong("is a value, not a table"))?;
+    }
+    table.insert(last.clone(), value);
+    Ok(())
+}
+
+/// Splits `host."slow.example.org".min_delay` at the dots outside quotes.
+fn split_key(key: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in key.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => parts.last_mut().expect("it begins with one part").push(c),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn parse_value(text: &str) -> Value {
+    let parsed: Result<Table, _> = toml::from_str(&format!("v = {text}"));
+    let value = parsed.ok().and_then(|mut table| table.remove("v"));
+    value.unwrap_or_else(|| Value::String(text.to_owned()))
+}
+
+fn at_place(name: &str, text: &str, error: &toml::de::Error) -> ConfigError {
+    let message = error.message().to_owned();
+    let span = error.span();
+    let (line, column) = span.clone().map(|span| line_column(text, span.start)).unzip();
+    let key = span.map_or(String::new(), |span| key_at(text, span.start));
+    let hint = hint_for(&message);
+    ConfigError { place: name.to_owned(), line, column, key, message, hint }
+}
+
+fn line_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..text.floor_char_boundary(offset)];
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (line, column)
+}
+
+/// Returns the key, with its table, that the byte at `offset` belongs to.
+fn key_at(text: &str, offset: usize) -> String {
+    let start = text[..text.floor_char_boundary(offset)].rfind('\n').map_or(0, |at| at + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    if line.trim_start().starts_with('[') {
+        return line.trim().trim_matches(['[', ']']).to_owned();
+    }
+    let table = text[..start].lines().rev().find_map(|line| {
+        let line = line.trim();
+        (line.starts_with('[') && !line.starts_with("[["))
+            .then(|| line.trim_matches(['[', ']']).to_owned())
+    });
+    let key = line.split('=').next().unwrap_or_default().trim();
+    match table {
+        Some(table) if !key.is_empty() => format!("{table}.{key}"),
+        _ => key.to_owned(),
+    }
+}
+
+fn locate(text: &str, key: &str) -> Option<(usize, usize)> {
+    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
+    let mut current = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let trimmed = line.trim();
+        if trimmed.starts_with('[') {
+            current = trimmed.trim_matches(['[', ']']).to_owned();
+        } else if current == table && trimmed.split('=').next().unwrap_or_default().trim() == name {
+            return Some((number, line.len() - line.trim_start().len() + 1));
+        }
+    }
+    None
+}
+
+/// Makes "did you mean" of serde's list of fields.
+fn hint_for(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (unknown, rest) = rest.split_once('`')?;
+    let known: Vec<&str> =
+        rest.split('`').skip(1).step_by(2).filter(|key| !key.is_empty()).collect();
+    let near = nearest(unknown, known.iter().copied());
+    let elsewhere = near.is_none().then(|| elsewhere(unknown)).flatten();
+    match (near, elsewhere) {
+        (Some(near), _) => Some(format!("did you mean `{near}`?")),
+        (None, Some(path)) => Some(format!("did you mean `{path}`, in another table?")),
+        (None, None) => Some("`crawler config show` lists every key".to_owned()),
+    }
+}
+
+fn nearest<'k>(unknown: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    known
+        .map(|key| (strsim::damerau_levenshtein(unknown, key), key))
+        .filter(|(distance, key)| *distance <= 2.max(key.len() / 3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, key)| key)
+}
+
+/// Looks for a key of the same name in another table.
+fn elsewhere(unknown: &str) -> Option<String> {
+    let keys = known_keys();
+    keys.into_iter().find(|key| key.rsplit('.').next() == Some(unknown))
+}
+
+/// Returns every key of the configuration.
+pub fn known_keys() -> BTreeSet<String> {
+    let mut rows = Vec::new();
+    if let Ok(Value::Table(table)) = Value::try_from(Config::default()) {
+        flatten("", &table, &mut rows);
+    }
+    rows.into_iter().map(|(key, _)| key).collect()
+}
+
+/// Checks what the types cannot say.
+fn check(config: &Config) -> Result<(), (String, String)> {
+    let below = |table: &str, problem: Result<(), String>| {
+        problem.map_err(|message| {
+            // Checks name their key first: "`prefix` must …", "ttl is …".
+            let key = message.trim_start_matches('`').split(['`', ' ']).next().unwrap_or_default();
+            (format!("{table}.{key}"), message.clone())
+        })
+    };
+    if let Some((key, message)) = config.politeness.problem() {
+        return Err((format!("politeness.{key}"), message));
+    }
+    for (host, changed) in &config.host {
+        if let Some((key, message)) = config.politeness.with(changed).problem() {
+            return Err((format!("host.\"{host}\".{key}"), message));
+        }
+    }
+    below("robots", config.robots.check())?;
+    below("archive", config.archive.check())?;
+    if let Err(error) = filter::Filter::new(&config.scope, &[]) {
+        return Err(("scope".to_owned(), error.to_string()));
+    }
+    if config.frontier.in_flight_max == 0 {
+        return Err(("frontier.in_flight_max".to_owned(), "must be at least 1".to_owned()));
+    }
+    let token = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '_');
+    if config.name.is_empty() || !config.name.chars().all(token) {
+        let message = "must be letters, `-` and `_` only: it is the product token of RFC 9309";
+        return Err(("name".to_owned(), message.to_owned()));
+    }
+    Ok(())
+}
+
+/// Checks the contact, which only commands that make requests need.
+///
+/// # Errors
+/// Returns what to add.
+pub fn check_contact(config: &Config) -> Result<(), ConfigError> {
+    let contact = config.contact.trim();
+    let good = contact.split_once(':').is_some_and(|(scheme, rest)| {
+        matches!(scheme, "mailto" | "http" | "https") && rest.len() > 3
+    }) && !contact.contains(char::is_whitespace);
+    if good {
+        return Ok(());
+    }
+    let message = if contact.is_empty() {
+        "is missing: site owners must be able to reach whoever crawls them"
+    } else {
+        "must be a `mailto:` address or an http(s) URL"
+    };
+    Err(ConfigError {
+        place: "configuration".to_owned(),
+        line: None,
+        column: None,
+        key: "contact".to_owned(),
+        message: message.to_owned(),
+        hint: Some(
+            "add --contact mailto:you@example.org, set CRAWLER_CONTACT, or write it into the file"
+                .to_owned(),
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_error(text: &str, want: &str) {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("crawler.toml");
+        std::fs::write(&file, text).unwrap();
+        let error = load(Some(&file), &[]).unwrap_err().to_string();
+        let shown = error.replace(&file.display().to_string(), "FILE");
+        assert!(shown.starts_with(want), "{shown}");
+    }
+
+    #[test]
+    fn an_unknown_key_is_an_error_with_its_place_and_the_key_that_was_meant() {
+        check_error(
+            "[politeness]\nmin_dealy = \"2s\"\n",
+            "FILE:2:1: politeness.min_dealy: unknown field `min_dealy`",
+        );
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, "[politeness]\nmin_dealy = \"2s\"\n").unwrap();
+        let hint = load(Some(&file), &[]).unwrap_err().hint;
+        assert_eq!(hint.as_deref(), Some("did you mean `min_delay`?"));
+    }
+
+    #[test]
+    fn a_bad_value_names_file_line_and_key() {
+        check_error("[politeness]\nmin_delay = \"2\"\n", "FILE:2:13: politeness.min_delay: `2` is");
+        check_error("[politeness]\nmin_delay = \"60s\"\n", "FILE:2:1: politeness.min_delay: 1m is");
+        check_error("name = \"my bot\"\n", "FILE:1:1: name: must be");
+        check_error("contact = \n", "FILE:1:");
+    }
+
+    #[test]
+    fn flags_override_the_file_and_the_origin_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, "[politeness]\nmin_delay = \"2s\"\nfactor = 3\n").unwrap();
+        let flag = |key: &str, value: &str| Override {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            source: Source::Flag,
+        };
+        let loaded = load(
+            Some(&file),
+            &[flag("politeness.min_delay", "4s"), flag("host.\"a.example\".min_delay", "9s")],
+        )
+        .unwrap();
+        assert_eq!(loaded.config.politeness.min_delay.to_string(), "4s");
+        let of = |key: &str| {
+            loaded
+                .effective()
+                .into_iter()
+                .find(|(k, ..)| k == key)
+                .map(|(_, value, source)| (value, source))
+        };
+        assert_eq!(of("politeness.min_delay"), Some(("\"4s\"".to_owned(), Source::Flag)));
+        assert_eq!(of("politeness.factor"), Some(("3.0".to_owned(), Source::File)));
+        assert_eq!(of("politeness.max_delay").map(|(_, source)| source), Some(Source::Default));
+        let error = load(Some(&file), &[flag("politeness.min_dely", "4s")]).unwrap_err();
+        assert_eq!(
+            (error.place.as_str(), error.key.as_str()),
+            ("command line", "politeness.min_dely")
+        );
+    }
+
+    #[test]
+    fn one_letter_typos_are_nearly_always_understood() {
+        let keys: Vec<String> = known_keys().into_iter().collect();
+        let (mut tried, mut right) = (0, 0);
+        for (number, key) in keys.iter().cycle().take(1000).enumerate() {
+            let name = key.rsplit('.').next().unwrap();
+            let table = key.strip_suffix(name).unwrap().trim_end_matches('.');
+            let at = (number * 7) % name.len();
+            let typo = match number % 3 {
+                0 => format!("{}{}", &name[..at], &name[at + 1..]),
+                1 => format!("{}q{}", &name[..at], &name[at..]),
+                _ => format!("{}q{}", &name[..at], &name[at + 1..]),
+            };
+            let text = if table.is_empty() {
+                format!("{typo} = 1\n")
+            } else {
+                format!("[{table}]\n{typo} = 1\n")
+            };
+            let Err(error) = toml::from_str::<Config>(&text) else { continue };
+            if !error.message().starts_with("unknown field") {
+                continue;
+            }
+            tried += 1;
+            let hint = hint_for(error.message()).unwrap_or_default();
+            right += usize::from(hint.contains(&format!("`{name}`")));
+        }
+        assert!(tried > 900, "{tried}");
+        assert!(right * 100 >= tried * 95, "{right} of {tried}");
+    }
+
+    #[test]
+    fn a_contact_is_required_and_must_reach_somebody() {
+        let with = |contact: &str| Config { contact: contact.to_owned(), ..Config::default() };
+        assert!(check_contact(&with("mailto:you@example.org")).is_ok());
+        assert!(check_contact(&with("https://example.org/bot")).is_ok());
+        for bad in ["", "you", "mailto:", "https://a b"] {
+            assert!(check_contact(&with(bad)).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,3 +1,10 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod crash;
+mod dust_paper;
+mod extract;
+mod loopback;
+mod sim;
 mod tidy;

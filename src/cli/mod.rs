@@ -1,1 +1,244 @@
-//! cli
+//! The command line: one file per command, one definition of every flag.
+//!
+//! Data goes to standard output, talk to standard error; every command takes `--json`. Only this
+//! module names `clap` and `anyhow`. It decides nothing: commands read, call and print.
+
+mod audit;
+mod config;
+mod demo;
+mod dns;
+mod doctor;
+mod exit;
+mod explain;
+mod export;
+mod fetch;
+mod init;
+mod look;
+mod manual;
+mod output;
+mod plan;
+mod progress;
+mod robots;
+mod run;
+mod session;
+mod status;
+mod verify;
+mod wire;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{self as configuration, ConfigError, Loaded, Override, Source};
+
+pub use exit::Exit;
+
+/// A polite web crawler that learns which URLs lead to the same text.
+#[derive(Debug, Parser)]
+#[command(name = "crawler", version, about, max_term_width = 100, after_help = EXAMPLES)]
+pub struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  crawler demo                                                  a small web of its own, no internet
+  crawler run --seeds seeds.txt --contact mailto:you@example.org    crawl; again: go on
+  crawler config show --effective                               every value and where it is from
+  crawler audit                                                 prove that nobody was hurried
+
+Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 10 limit,
+11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
+
+/// Flags that every command takes.
+#[derive(Clone, Debug, Args)]
+struct Common {
+    /// Configuration file; without it `crawler.toml` is read if it is there
+    #[arg(long, short, global = true, value_name = "FILE", env = "CRAWLER_CONFIG")]
+    config: Option<PathBuf>,
+    /// Directory of the crawl
+    #[arg(long, global = true, value_name = "DIR", env = "CRAWLER_DIR")]
+    dir: Option<PathBuf>,
+    /// Where site owners can reach you: `mailto:` address or URL
+    #[arg(long, global = true, value_name = "CONTACT", env = "CRAWLER_CONTACT")]
+    contact: Option<String>,
+    /// Override any key: `--set politeness.min_delay=2s`
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Answer with JSON on standard output
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say only what went wrong
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    /// What the program says of itself: error, warn, info, debug or trace, also per module
+    #[arg(long, global = true, value_name = "LEVEL", default_value = "warn", env = "CRAWLER_LOG")]
+    log_level: String,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Crawl, or go on with the crawl in the directory
+    Run(run::RunArgs),
+    /// Crawl a small web of its own on loopback: no internet needed
+    Demo(demo::DemoArgs),
+    /// Check or show the configuration
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Show how far the crawl is
+    Status,
+    /// Prove from the crawl log that no host was asked too early
+    Audit(audit::AuditArgs),
+    /// Say why a URL is where it is: gates, rules, robots.txt, queue, archive
+    Explain(explain::ExplainArgs),
+    /// Show what a robots.txt says to us, and by which line
+    Robots(robots::RobotsArgs),
+    /// Show what a name resolves to, now and before
+    Dns(dns::DnsArgs),
+    /// Fetch one page and show every decision; nothing is stored
+    Fetch(fetch::FetchArgs),
+    /// Show what a crawl of these seeds would do, from robots.txt and sitemaps alone
+    Plan(plan::PlanArgs),
+    /// Check state, counters, archive and indexes against each other
+    Verify(verify::VerifyArgs),
+    /// Mend what a crash left in the archive: torn tails, open files, indexes
+    Repair(verify::RepairArgs),
+    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ or JSONL
+    Export(export::ExportArgs),
+    /// Write a configuration from a few answers
+    Init(init::InitArgs),
+    /// Examine this machine and this configuration
+    Doctor(doctor::DoctorArgs),
+    /// Write completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// Write the manual page
+    Man(manual::ManArgs),
+}
+
+/// A failure with the exit code that belongs to it.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    exit: Exit,
+    error: anyhow::Error,
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        let error = error.into();
+        let exit = exit_of(&error);
+        Failed { exit, error }
+    }
+}
+
+fn exit_of(error: &anyhow::Error) -> Exit {
+    use crate::crawl::CrawlError;
+    use crate::db::DbError;
+    if error.is::<ConfigError>() {
+        return Exit::Config;
+    }
+    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full);
+    let db = error.downcast_ref::<DbError>().or_else(|| match error.downcast_ref::<CrawlError>() {
+        Some(CrawlError::Db(db)) => Some(db),
+        _ => None,
+    });
+    match db {
+        Some(DbError::Locked { .. }) => Exit::Locked,
+        Some(DbError::Missing(_)) => Exit::Nothing,
+        Some(DbError::Full) => Exit::Disk,
+        _ if full => Exit::Disk,
+        _ => Exit::Internal,
+    }
+}
+
+impl Failed {
+    /// Returns a failure with an exit code of its own.
+    pub(crate) fn with(exit: Exit, message: impl std::fmt::Display) -> Self {
+        Failed { exit, error: anyhow::anyhow!("{message}") }
+    }
+}
+
+type Answer = Result<Exit, Failed>;
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, everything else is a wrong command line.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Complete };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    let filter = tracing_subscriber::EnvFilter::try_new(&cli.common.log_level)
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    match dispatch(cli) {
+        Ok(exit) => exit.into(),
+        Err(failed) => {
+            eprintln!("error: {:#}", failed.error);
+            failed.exit.into()
+        }
+    }
+}
+
+fn dispatch(cli: Cli) -> Answer {
+    let common = cli.common;
+    match cli.command {
+        Command::Run(args) => run::run(&common, &args),
+        Command::Demo(args) => demo::demo(&common, &args),
+        Command::Config(command) => config::config(&common, &command),
+        Command::Status => status::status(&common),
+        Command::Audit(args) => audit::audit(&common, &args),
+        Command::Explain(args) => explain::explain(&common, &args),
+        Command::Robots(args) => robots::robots(&common, &args),
+        Command::Dns(args) => dns::dns(&common, &args),
+        Command::Fetch(args) => fetch::fetch(&common, &args),
+        Command::Plan(args) => plan::plan(&common, &args),
+        Command::Verify(args) => verify::verify(&common, &args),
+        Command::Repair(args) => verify::repair(&common, &args),
+        Command::Export(args) => export::export(&common, &args),
+        Command::Init(args) => init::init(&common, &args),
+        Command::Doctor(args) => doctor::doctor(&common, &args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&common, &args),
+    }
+}
+
+impl Common {
+    /// Loads the configuration that file, environment and flags make together.
+    fn load(&self, more: &[Override]) -> Result<Loaded, Failed> {
+        let default = PathBuf::from("crawler.toml");
+        let file = self.config.clone().or_else(|| default.exists().then_some(default));
+        let mut overrides = Vec::new();
+        let from = |key: &str, variable: &str, value: String| {
+            let set = std::env::var(variable).is_ok_and(|found| found == value);
+            let source = if set { Source::Environment } else { Source::Flag };
+            Override { key: key.to_owned(), value: quoted(&value), source }
+        };
+        if let Some(dir) = &self.dir {
+            overrides.push(from("dir", "CRAWLER_DIR", dir.display().to_string()));
+        }
+        if let Some(contact) = &self.contact {
+            overrides.push(from("contact", "CRAWLER_CONTACT", contact.clone()));
+        }
+        for set in &self.set {
+            let Some((key, value)) = set.split_once('=') else {
+                return Err(Failed::with(Exit::Usage, format!("--set {set}: write KEY=VALUE")));
+            };
+            let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
+            overrides.push(Override { key, value, source: Source::Flag });
+        }
+        overrides.extend(more.iter().cloned());
+        Ok(configuration::load(file.as_deref(), &overrides)?)
+    }
+}
+
+/// Returns a text as a TOML string.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -2,11 +2,29 @@
 //!
 //! A name is resolved once per fetch, every address is checked, and the fetch connects to exactly
 //! the addresses that passed: a name that is bound anew between check and connect changes nothing.
+//!
+//! [`HickoryResolver`] asks the name servers and keeps the answers; [`AddressPolicy`] decides what
+//! may be connected to; [`History`] remembers what a name has meant. The module connects to nobody
+//! but name servers, fetches nothing ahead by itself (prefetching is the crawl loop's decision) and
+//! stores nothing: a history is handed out as bytes.
 
+mod cache;
+mod history;
+mod policy;
+mod resolver;
+mod settings;
+
+pub use history::{History, HistoryError, Interval};
+pub use policy::AddressPolicy;
+pub use resolver::{DnsError, HickoryResolver};
+pub use settings::{Family, Settings};
+
+use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::fetch::Failure;
 use crate::url::Host;
 
 /// What a name resolves to.
@@ -31,6 +49,29 @@ pub enum DnsFailure {
     Refused(Vec<IpAddr>),
     /// SERVFAIL, silence, nonsense; the detail is for the log.
     Failed(String),
+}
+
+impl DnsFailure {
+    /// Returns the failure of a fetch whose host could not be resolved.
+    pub fn failure(&self) -> Failure {
+        match self {
+            DnsFailure::NotFound => Failure::DnsNotFound,
+            DnsFailure::Refused(_) => Failure::AddressRefused,
+            DnsFailure::Failed(_) => Failure::DnsFailed,
+        }
+    }
+}
+
+impl fmt::Display for DnsFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DnsFailure::NotFound => f.write_str("the name does not exist or has no address"),
+            DnsFailure::Refused(addresses) => {
+                write!(f, "no address may be connected to: {addresses:?}")
+            }
+            DnsFailure::Failed(why) => write!(f, "not resolved: {why}"),
+        }
+    }
 }
 
 /// Resolves names.

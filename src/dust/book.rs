@@ -276,12 +276,23 @@ impl RuleBook {
     /// Counts a URL that rules of this set suppressed, and returns true where it is fetched all the
     /// same.
     pub fn on_suppressed(&mut self, set: &RuleSet, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.count_suppressed(rules);
+        set.audits(url)
+    }
+
+    /// Counts a URL that rules suppressed.
+    pub fn count_suppressed(&mut self, rules: &[RuleId]) {
         for id in rules {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.rule.evidence.suppressed += 1;
             }
         }
-        set.audits(url)
+    }
+
+    /// Returns the site of a probe that is under way.
+    pub fn site_of_probe(&self, id: u64) -> Option<Site> {
+        let rule = self.pending.get(&id)?.rule;
+        self.entries.get(&rule).map(|entry| entry.rule.site.clone())
     }
 
     /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.

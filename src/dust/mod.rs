@@ -14,6 +14,7 @@ mod corpus;
 pub mod durable;
 pub mod evidence;
 mod fetched;
+pub mod input;
 pub mod learn;
 #[cfg(test)]
 mod learn_tests;
@@ -21,6 +22,7 @@ pub mod live;
 #[cfg(test)]
 mod live_tests;
 pub mod miner;
+pub mod paper;
 mod prior;
 mod propose;
 pub mod rule;

@@ -3,6 +3,32 @@
 //! What the web does wrong is a value here ([`Failure`]), never an error. A fetch follows no
 //! redirect, consults no robots.txt and waits for nobody: those are decisions, and decisions are
 //! made in the core. Every fetch ends within its wall-clock limit (I8).
+//!
+//! [`HyperFetch`] is the real one. Its ways: `connect` makes a stream to exactly the addresses of
+//! the request, `http1` and `http2` speak on it, `recorder` keeps the bytes for the archive, `body`
+//! reads within the limits, `coding` undoes compression within its own, `pool` keeps connections
+//! for the next request to the same origin. [`Failure::retry`] says what a failure means.
+
+mod body;
+mod chunked;
+mod client;
+mod coding;
+mod connect;
+mod failure;
+mod http1;
+mod http2;
+mod pool;
+mod proxy;
+mod recorder;
+mod request;
+mod roots;
+mod settings;
+
+pub use client::{FetchError, HyperFetch};
+pub use failure::RetryPolicy;
+pub use proxy::Proxy;
+pub use request::{mail_of, user_agent};
+pub use settings::Settings;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -130,7 +156,7 @@ pub struct Answer {
     pub headers: Vec<(String, Bytes)>,
     /// The request as sent (for HTTP/2 its HTTP/1.1 rendering), blank line included.
     pub request_block: Bytes,
-    /// Status line and headers as received (for HTTP/2 the HTTP/1.1 rendering), blank line included.
+    /// Status line and headers as received (for HTTP/2 rendered as HTTP/1.1), blank line included.
     pub head_block: Bytes,
     /// The body as it stood on the wire after the head: transfer coding and content coding intact.
     pub wire_body: Bytes,

@@ -101,3 +101,44 @@ impl fmt::Display for Origin {
         if self.port == default { Ok(()) } else { write!(f, ":{}", self.port) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::url::CrawlUrl;
+
+    fn check(url: &str, site: &str, origin: &str) {
+        let url = CrawlUrl::parse(url).unwrap();
+        assert_eq!(url.site().as_str(), site, "{url}");
+        assert_eq!(url.origin().to_string(), origin, "{url}");
+    }
+
+    #[test]
+    fn a_site_is_what_one_owner_registered() {
+        check("http://www.a.example.co.uk/x", "example.co.uk", "http://www.a.example.co.uk");
+        check("https://Example.com.:8443/", "example.com", "https://example.com:8443");
+        check("http://b\u{fc}cher.de/", "xn--bcher-kva.de", "http://xn--bcher-kva.de");
+        check("http://me.github.io/", "me.github.io", "http://me.github.io");
+        check("http://x.unknown-suffix/", "x.unknown-suffix", "http://x.unknown-suffix");
+    }
+
+    #[test]
+    fn a_host_without_an_owner_is_its_own_site() {
+        for host in ["localhost", "com", "co.uk", "127.0.0.1", "[2001:db8::1]", "a..b", ".com"] {
+            let url = CrawlUrl::parse(&format!("http://{host}/")).unwrap();
+            let site = url.site();
+            assert!(host.ends_with(site.as_str()) && !site.as_str().is_empty(), "{host} {site}");
+        }
+        check("http://127.0.0.1:80/", "127.0.0.1", "http://127.0.0.1");
+        check("http://[2001:DB8::1]/", "[2001:db8::1]", "http://[2001:db8::1]");
+        check("http://co.uk/", "co.uk", "http://co.uk");
+        check("http://localhost/", "localhost", "http://localhost");
+    }
+
+    #[test]
+    fn only_an_ip_literal_has_an_address() {
+        let ip = |url: &str| CrawlUrl::parse(url).unwrap().host().ip().map(|ip| ip.to_string());
+        assert_eq!(ip("http://0x7f.1/").as_deref(), Some("127.0.0.1"));
+        assert_eq!(ip("http://[::ffff:127.0.0.1]/").as_deref(), Some("::ffff:127.0.0.1"));
+        assert_eq!(ip("http://127.0.0.1.example/"), None);
+    }
+}

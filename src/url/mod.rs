@@ -4,11 +4,16 @@
 //! resource a URL names: dropping parameters, sorting them, removing slashes or `index.html` are
 //! rules, and rules must be proved (`dust`). Userinfo is dropped at the door, so that no credential
 //! is ever sent on or logged.
+//!
+//! Two keys sort by reversed host: [`surt`], which loses nothing and serves scopes, and
+//! [`cdx_key`], which folds much and serves the look-ups of a replayer, never the crawl.
 
+mod cdx;
 mod host;
 mod normalize;
 mod surt;
 
+pub use cdx::cdx_key;
 pub use host::{Host, Origin, Site};
-pub use normalize::{CrawlUrl, Fingerprint, UrlError};
+pub use normalize::{CrawlUrl, Fingerprint, UrlError, resolve};
 pub use surt::{surt, surt_prefix};

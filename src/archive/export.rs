@@ -1,0 +1,233 @@
+//! Parts of an archive in other forms: a WARC of its own, an index, or JSON lines with the text.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use super::encode::warcinfo;
+use super::error::Named;
+use super::files::Listed;
+use super::reader::{Head, Record};
+use super::record::{Form, member};
+use super::walk::{Found, Selection, Walked, walk, walk_all};
+use super::{About, ArchiveError, Compression, Settings};
+use crate::clock::Timestamp;
+use crate::url::Fingerprint;
+
+/// What an export wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Records, or lines.
+    pub records: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Records left out because their block is too large to be held in memory.
+    pub too_large: u64,
+    /// What was looked through, and the damage that was stepped over.
+    pub walked: Walked,
+}
+
+/// The largest block that is packed anew; whole gzip members are copied whatever their size.
+const BLOCK_MAX: usize = 1 << 30;
+
+/// Writes the wanted records, with the requests and metadata that belong to them, into one new WARC
+/// file; `settings` and `about` are for its warcinfo record. The file must not exist.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn export_warc(
+    dir: &Path,
+    selection: &Selection,
+    target: &Path,
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
+    let wanted = wanted_ids(dir, selection)?;
+    let gzip = target.extension().is_some_and(|extension| extension == "gz");
+    let compression = if gzip { Compression::Gzip } else { Compression::None };
+    let settings = Settings { compression, ..settings.clone() };
+    let form = Form { compression, level: settings.level };
+    let mut out = BufWriter::new(File::create_new(target).named("create", target)?);
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let info = warcinfo(&settings, about, Uuid::new_v4(), &name, now);
+    let mut exported = Exported { records: 1, bytes: info.len() as u64, ..Exported::default() };
+    out.write_all(&info).named("write", target)?;
+    let mut source: Option<(Listed, File)> = None;
+    let walked = walk_all(dir, BLOCK_MAX, |listed, record, _| {
+        if !belongs(&record.head, &wanted) {
+            return Ok(());
+        }
+        let packed = listed.file.ends_with(".gz");
+        let written = if packed == gzip && record.extent.is_alone {
+            let file = match &mut source {
+                Some((open, file)) if open.path == listed.path => file,
+                _ => {
+                    let file = File::open(&listed.path).named("read", &listed.path)?;
+                    &mut source.insert((listed.clone(), file)).1
+                }
+            };
+            copy(file, &record, &mut out).named("copy", &listed.path)?
+        } else if record.block_cut {
+            exported.too_large += 1;
+            return Ok(());
+        } else {
+            let mut bytes = Vec::new();
+            member(&[head_text(&record.head).as_bytes(), &record.block], form, &mut bytes);
+            out.write_all(&bytes).named("write", target)?;
+            bytes.len() as u64
+        };
+        exported.records += 1;
+        exported.bytes += written;
+        Ok(())
+    })?;
+    out.into_inner()
+        .map_err(|error| error.into_error())
+        .and_then(|file| file.sync_all())
+        .named("write", target)?;
+    Ok(Exported { walked, ..exported })
+}
+
+/// Returns hashes of the ids of all wanted records and of those that are concurrent to them.
+fn wanted_ids(dir: &Path, selection: &Selection) -> Result<HashSet<Fingerprint>, ArchiveError> {
+    let mut wanted = HashSet::new();
+    walk(dir, selection, 0, |found, _| {
+        wanted.extend(found.head.get("WARC-Record-ID").map(Fingerprint::of));
+        wanted.extend(found.head.all("WARC-Concurrent-To").map(Fingerprint::of));
+        Ok(())
+    })?;
+    Ok(wanted)
+}
+
+fn belongs(head: &Head, wanted: &HashSet<Fingerprint>) -> bool {
+    let is_wanted = |id: &str| wanted.contains(&Fingerprint::of(id));
+    head.get("WARC-Record-ID").is_some_and(is_wanted)
+        || head.all("WARC-Concurrent-To").any(is_wanted)
+}
+
+fn copy(file: &mut File, record: &Record, out: &mut impl Write) -> std::io::Result<u64> {
+    file.seek(SeekFrom::Start(record.extent.offset))?;
+    std::io::copy(&mut file.take(record.extent.length), out)
+}
+
+fn head_text(head: &Head) -> String {
+    let mut text = format!("WARC/{}\r\n", head.version);
+    for (name, value) in head.fields() {
+        text.push_str(&format!("{name}: {value}\r\n"));
+    }
+    text.push_str("\r\n");
+    text
+}
+
+/// Writes the sorted index of the wanted records.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn export_cdxj(
+    dir: &Path,
+    selection: &Selection,
+    out: &mut dyn Write,
+) -> Result<Exported, ArchiveError> {
+    let mut lines = Vec::new();
+    let walked = walk(dir, selection, 0, |found, _| {
+        lines.push(found.cdxj_line());
+        Ok(())
+    })?;
+    lines.sort_unstable();
+    let text = lines.concat();
+    out.write_all(text.as_bytes()).named("write", Path::new("the output"))?;
+    let (records, bytes) = (lines.len() as u64, text.len() as u64);
+    Ok(Exported { records, bytes, too_large: 0, walked })
+}
+
+/// Writes one JSON object a line for each wanted record: where and when, what the server said, and
+/// up to `text_max` bytes of the payload as text, where it is text. No text is written for 0.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn export_jsonl(
+    dir: &Path,
+    selection: &Selection,
+    text_max: usize,
+    out: &mut dyn Write,
+) -> Result<Exported, ArchiveError> {
+    let mut exported = Exported::default();
+    // A compressed payload is hardly ever longer than its text, a head hardly ever so long.
+    let block_max = if text_max == 0 { 0 } else { text_max.saturating_add(256 * 1024) };
+    let walked = walk(dir, selection, block_max, |found, block| {
+        let mut line = json_of(found, block, text_max).to_string();
+        line.push('\n');
+        exported.records += 1;
+        exported.bytes += line.len() as u64;
+        out.write_all(line.as_bytes()).named("write", Path::new("the output"))
+    })?;
+    Ok(Exported { walked, ..exported })
+}
+
+/// Fields of a record that are passed on, and their names in JSON.
+const PASSED_ON: [(&str, &str); 8] = [
+    ("WARC-Type", "type"),
+    ("WARC-Date", "date"),
+    ("WARC-Payload-Digest", "digest"),
+    ("WARC-IP-Address", "ip"),
+    ("WARC-Protocol", "protocol"),
+    ("WARC-Truncated", "truncated"),
+    ("WARC-Refers-To-Target-URI", "revisit_of"),
+    ("WARC-Record-ID", "record_id"),
+];
+
+/// Headers by which owners say what may be done with their texts: who takes the text needs them.
+const USAGE_HEADERS: [&str; 4] =
+    ["content-usage", "content-signal", "tdm-reservation", "tdm-policy"];
+
+fn json_of(found: &Found, block: &[u8], text_max: usize) -> Value {
+    let mut json = Map::new();
+    json.insert("url".to_owned(), found.head.uri().into());
+    for (field, name) in PASSED_ON {
+        if let Some(value) = found.head.get(field) {
+            json.insert(name.to_owned(), value.into());
+        }
+    }
+    let status = found.status.as_deref().and_then(|status| status.parse::<u16>().ok());
+    json.insert("status".to_owned(), status.into());
+    json.insert("mime".to_owned(), found.mime.as_str().into());
+    json.insert("file".to_owned(), found.at.file.as_str().into());
+    json.insert("offset".to_owned(), found.at.offset.into());
+    json.insert("length".to_owned(), found.at.length.into());
+    for name in USAGE_HEADERS {
+        if let Some(value) = found.http_header(name) {
+            json.insert(name.to_owned(), value.into());
+        }
+    }
+    if text_max > 0 && is_text(&found.content_type()) && found.head.kind() != "revisit" {
+        json.insert("text".to_owned(), text_of(found, block, text_max).into());
+    }
+    Value::Object(json)
+}
+
+fn is_text(mime: &str) -> bool {
+    let mime = mime.to_ascii_lowercase();
+    let named = ["json", "xml", "javascript", "ecmascript", "yaml"];
+    mime.starts_with("text/") || named.iter().any(|part| mime.contains(part))
+}
+
+/// Reads the payload as text: byte order mark first, then the header's word, then a guess.
+fn text_of(found: &Found, block: &[u8], text_max: usize) -> String {
+    let bytes = found.decoded(block, text_max);
+    let declared = found.content_type().split(';').skip(1).find_map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let label = value.trim().trim_matches('"');
+        let is_charset = name.trim().eq_ignore_ascii_case("charset");
+        encoding_rs::Encoding::for_label(label.as_bytes()).filter(|_| is_charset)
+    });
+    let guess = || {
+        let mut detector = chardetng::EncodingDetector::new(chardetng::Iso2022JpDetection::Deny);
+        detector.feed(&bytes, true);
+        detector.guess(None, chardetng::Utf8Detection::Allow)
+    };
+    declared.unwrap_or_else(guess).decode(&bytes).0.into_owned()
+}

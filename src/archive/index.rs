@@ -1,0 +1,176 @@
+//! Index files: made line by line while a WARC grows, sorted when it is finished, rebuilt from the
+//! records where they are lost.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use super::cdxj::{self, Entry, Source};
+use super::error::Named;
+use super::files::{Name, sync_dir};
+use super::reader::{Damage, DamageKind, Extent, Head, Reader, resync};
+use super::{ArchiveError, http};
+
+/// The start of a block that is kept to find an HTTP head in.
+const HTTP_HEAD_MAX: usize = 256 * 1024;
+
+/// Collects what an index line needs while a record streams by.
+#[derive(Default)]
+pub(super) struct HeadKeeper(Vec<u8>);
+
+impl HeadKeeper {
+    pub(super) fn push(&mut self, head: &Head, piece: &[u8]) {
+        if head.is_http() {
+            let take = piece.len().min(HTTP_HEAD_MAX - self.0.len());
+            self.0.extend_from_slice(&piece[..take]);
+        }
+    }
+
+    /// Returns the HTTP head, or nothing.
+    pub(super) fn http_head(&self) -> &[u8] {
+        http::head_length(&self.0).map_or(&self.0[..], |length| &self.0[..length])
+    }
+}
+
+/// Returns the index entry of a record that was read.
+pub(super) fn entry_of(head: &Head, http_head: &[u8]) -> Option<Entry> {
+    Entry::of(&Source {
+        kind: head.kind(),
+        uri: head.uri(),
+        date: head.get("WARC-Date").unwrap_or_default(),
+        content_type: head.get("Content-Type").unwrap_or_default(),
+        payload_digest: head.get("WARC-Payload-Digest"),
+        http_head,
+    })
+}
+
+/// What a look through the records of a file found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Offset behind the last whole record.
+    pub(super) end: u64,
+    /// Whole records.
+    pub(super) records: u64,
+    /// Their index lines, in the order of the file.
+    pub(super) lines: Vec<String>,
+    /// Damage with whole records behind it; at most a thousand are named.
+    pub(super) damages: Vec<Damage>,
+}
+
+/// Looks through the records from `from` on, a record boundary, stepping over damage.
+pub(super) fn scan(path: &Path, from: u64, filename: &str) -> Result<Scan, ArchiveError> {
+    let mut reader = Reader::open_at(path, from).named("read", path)?;
+    let mut scan = Scan { end: from, ..Scan::default() };
+    loop {
+        let mut keeper = HeadKeeper::default();
+        match reader.next_with(|head, piece| keeper.push(head, piece)) {
+            None => return Ok(scan),
+            Some(Ok((head, Extent { offset, length, .. }))) => {
+                scan.end = offset + length;
+                scan.records += 1;
+                let entry = entry_of(&head, keeper.http_head());
+                scan.lines.extend(entry.map(|entry| entry.line(length, offset, filename)));
+            }
+            Some(Err(damage)) => match behind(path, &damage)? {
+                None => return Ok(scan),
+                Some((_, next)) => {
+                    reader = next;
+                    if scan.damages.len() < DAMAGES_MAX {
+                        scan.damages.push(damage);
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// Damages that are named one by one; a file of nothing else would fill the memory.
+pub(super) const DAMAGES_MAX: usize = 1000;
+
+/// Returns the next whole record behind damage, if there is one. A disk that cannot be read is an
+/// error and no damage: nothing may be cut because of it.
+pub(super) fn behind(
+    path: &Path,
+    damage: &Damage,
+) -> Result<Option<(u64, Reader<fs::File>)>, ArchiveError> {
+    if let DamageKind::Read(why) = &damage.kind {
+        return Err(ArchiveError::io("read", path, io::Error::other(why.clone())));
+    }
+    let file = fs::File::open(path).named("read", path)?;
+    resync(file, damage).named("read", path)
+}
+
+/// Makes the growing index of a file agree with the file, of which every record is whole.
+///
+/// Lines that are there are kept; those of records behind `end` go, those that are missing come
+/// from the records themselves. Returns the length of the index in bytes.
+pub(super) fn restore(dir: &Path, name: &Name, warc: &Path, end: u64) -> Result<u64, ArchiveError> {
+    let growing = dir.join(name.cdxj_open());
+    let finished = dir.join(name.cdxj());
+    let old = read_if_any(&growing)?.or(read_if_any(&finished)?).unwrap_or_default();
+    let mut lines = Vec::new();
+    let mut known_to = 0;
+    for line in old.split_inclusive('\n') {
+        let whole = line.ends_with('\n');
+        match cdxj::place(line.trim_end()).filter(|_| whole) {
+            Some(place) if place.offset + place.length <= end => {
+                known_to = known_to.max(place.offset + place.length);
+                lines.push(line.to_owned());
+            }
+            Some(_) => {}
+            // A line that cannot be read hides others: only the records tell.
+            None => {
+                lines.clear();
+                known_to = 0;
+                break;
+            }
+        }
+    }
+    lines.extend(scan(warc, known_to, &name.warc())?.lines);
+    replace(&growing, lines.concat().as_bytes())?;
+    Ok(lines.iter().map(|line| line.len() as u64).sum())
+}
+
+/// Writes the finished, sorted index of a file from its growing one.
+pub(super) fn finish(dir: &Path, name: &Name) -> Result<(), ArchiveError> {
+    let growing = dir.join(name.cdxj_open());
+    let Some(text) = read_if_any(&growing)? else { return Ok(()) };
+    write_sorted(dir, name, text.split_inclusive('\n').collect())
+}
+
+/// Writes the finished index of a file from lines in any order.
+pub(super) fn write_sorted(
+    dir: &Path,
+    name: &Name,
+    mut lines: Vec<&str>,
+) -> Result<(), ArchiveError> {
+    lines.sort_unstable();
+    replace(&dir.join(name.cdxj()), lines.concat().as_bytes())
+}
+
+pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
+    match fs::read(path) {
+        // Bytes that are no text make lines that cannot be read, and those are dealt with.
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ArchiveError::io("read", path, error)),
+    }
+}
+
+/// Replaces a file as a whole: whoever looks, also after a crash, sees the old or the new one.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = Path::new(&part);
+    let written = fs::File::create(part).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_data()
+    });
+    if let Err(error) = written {
+        // What is left of it would only take room.
+        let _ = fs::remove_file(part);
+        return Err(ArchiveError::io("write", path, error));
+    }
+    fs::rename(part, path).named("write", path)?;
+    path.parent().map_or(Ok(()), sync_dir).named("sync", path)
+}

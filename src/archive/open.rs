@@ -1,0 +1,258 @@
+//! Opening an archive, and mending what a crash left (I5: archive first, then the state's batch).
+//!
+//! What the state committed is kept to the byte; what was written behind it was never committed and
+//! goes, torn or whole, because its fetches will be made again. Files begun after the committed
+//! position are moved aside, not deleted: should the state be an old copy, they are still there.
+
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::disk::Medium;
+use super::encode::Encoder;
+use super::error::Named;
+use super::files::{self, Listed, Name, Position, sync_dir};
+use super::reader::Reader;
+use super::writer::{CurrentInfo, OpenFile, Writer, finish_file, remove_if_any};
+use super::{About, ArchiveError, Compression, Damage, Settings, index};
+
+/// Suffix of a file whose records were never committed.
+const UNCOMMITTED: &str = ".uncommitted";
+
+/// What opening an archive found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// Where the archive ends: a new state commits it before its first visit.
+    pub position: Position,
+    /// What was cut off or moved aside.
+    pub cuts: Vec<Cut>,
+    /// Files of an earlier crawl that were still open and have been finished.
+    pub finished: Vec<String>,
+    /// Damage in those files with whole records behind it, which stays.
+    pub damages: Vec<(String, Damage)>,
+}
+
+/// Bytes that are no longer part of the archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The file, without `.open`.
+    pub file: String,
+    /// Where the cut was made.
+    pub offset: u64,
+    /// How many bytes went.
+    pub bytes: u64,
+    /// How many whole records were among them.
+    pub records: u64,
+    /// The name under which the whole file was kept, if it was moved aside.
+    pub moved_to: Option<String>,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut { file, offset, bytes, records, moved_to } = self;
+        match moved_to {
+            Some(name) => write!(f, "moved {file} ({bytes} bytes, never committed) to {name}"),
+            None => write!(f, "cut {file} at {offset}: {bytes} bytes, {records} whole records"),
+        }
+    }
+}
+
+/// Opens the archive for appending.
+///
+/// `resume` is what the state committed last; `None` is for a new state, which keeps every whole
+/// record that it finds.
+pub(super) fn open(
+    settings: Settings,
+    about: About,
+    resume: Option<&Position>,
+    medium: Box<dyn Medium>,
+) -> Result<(Writer, Opened), ArchiveError> {
+    settings.check().map_err(ArchiveError::Settings)?;
+    let dir = settings.dir.clone();
+    fs::create_dir_all(&dir).named("create", &dir)?;
+    let mut opened = Opened::default();
+    let mut open = None;
+    let files = files::list(&dir).named("list", &dir)?;
+    let greatest = files.iter().filter_map(|listed| Name::parse(&listed.file)).map(|n| n.serial);
+    let next_serial = greatest.max().unwrap_or(0).saturating_add(1);
+    match resume {
+        None => adopt(&dir, &files, &mut opened)?,
+        Some(position) => {
+            open = resume_at(&dir, &files, position, &settings, &*medium, &mut opened)?;
+        }
+    }
+    let (open, info) = match open {
+        Some((open, info)) => (Some(open), info),
+        None => (None, Uuid::new_v4()),
+    };
+    let encoder = Encoder::new(&settings);
+    let info = CurrentInfo::new(info);
+    let stopped = None;
+    let writer = Writer {
+        dir,
+        settings,
+        about,
+        encoder,
+        medium,
+        open,
+        next_serial,
+        info,
+        stopped,
+        sequence: 0,
+    };
+    Ok((writer, opened))
+}
+
+/// Finishes the open files that an unknown crawl left, and takes the end of all as the position.
+fn adopt(dir: &Path, files: &[Listed], opened: &mut Opened) -> Result<(), ArchiveError> {
+    for listed in files {
+        let Some(name) = Name::parse(&listed.file) else { continue };
+        if listed.open {
+            mend(dir, &name, listed, opened)?;
+        }
+        let finished = dir.join(name.warc());
+        if let Ok(metadata) = fs::metadata(&finished) {
+            let position = Position { file: name.warc(), offset: metadata.len() };
+            opened.position = opened.position.clone().max(position);
+        }
+    }
+    Ok(())
+}
+
+/// Cuts an open file behind its last whole record and finishes it.
+pub(super) fn mend(
+    dir: &Path,
+    name: &Name,
+    listed: &Listed,
+    opened: &mut Opened,
+) -> Result<(), ArchiveError> {
+    let scan = index::scan(&listed.path, 0, &listed.file)?;
+    if scan.records == 0 {
+        return move_aside(dir, name, listed, opened);
+    }
+    cut_to(&listed.path, &listed.file, scan.end, 0, opened)?;
+    let damages = scan.damages.into_iter().map(|damage| (listed.file.clone(), damage));
+    opened.damages.extend(damages);
+    index::restore(dir, name, &listed.path, scan.end)?;
+    finish_file(dir, name)?;
+    opened.finished.push(name.warc());
+    Ok(())
+}
+
+/// Goes back to the committed position; returns the file to go on with and its warcinfo record.
+fn resume_at(
+    dir: &Path,
+    files: &[Listed],
+    position: &Position,
+    settings: &Settings,
+    medium: &dyn Medium,
+    opened: &mut Opened,
+) -> Result<Option<(OpenFile, Uuid)>, ArchiveError> {
+    opened.position = position.clone();
+    let serial = Name::parse(&position.file).map_or(0, |name| name.serial);
+    let mut found = None;
+    for listed in files {
+        let Some(name) = Name::parse(&listed.file) else { continue };
+        if listed.file == position.file {
+            found = Some((name, listed));
+        } else if name.serial > serial {
+            move_aside(dir, &name, listed, opened)?;
+        } else if listed.open {
+            mend(dir, &name, listed, opened)?;
+        }
+    }
+    if position.file.is_empty() {
+        return Ok(None);
+    }
+    let missing = || ArchiveError::Missing { file: position.file.clone(), dir: dir.to_owned() };
+    let (name, listed) = found.ok_or_else(missing)?;
+    let length = fs::metadata(&listed.path).named("read", &listed.path)?.len();
+    if length < position.offset {
+        let (path, want) = (listed.path.clone(), position.offset);
+        return Err(ArchiveError::Short { path, have: length, want });
+    }
+    let tail = index::scan(&listed.path, position.offset, &listed.file)?;
+    cut_to(&listed.path, &listed.file, position.offset, tail.records, opened)?;
+    if !listed.open {
+        // A crash while it was being finished leaves the growing index behind.
+        if length > position.offset || dir.join(name.cdxj_open()).exists() {
+            index::restore(dir, &name, &listed.path, position.offset)?;
+            index::finish(dir, &name)?;
+            remove_if_any(&dir.join(name.cdxj_open()))?;
+        }
+        return Ok(None);
+    }
+    go_on(dir, name, listed, position.offset, settings, medium)
+}
+
+/// Opens an unfinished file for appending, or finishes it if the settings are no longer its own.
+fn go_on(
+    dir: &Path,
+    name: Name,
+    listed: &Listed,
+    end: u64,
+    settings: &Settings,
+    medium: &dyn Medium,
+) -> Result<Option<(OpenFile, Uuid)>, ArchiveError> {
+    // A crash between the sorted index and the renaming of its file leaves one that is out of date.
+    let index_end = if settings.cdxj { index::restore(dir, &name, &listed.path, end)? } else { 0 };
+    remove_if_any(&dir.join(name.cdxj()))?;
+    let gzip = settings.compression == Compression::Gzip;
+    let Some(info) = warcinfo_of(&listed.path)?.filter(|_| name.gzip == gzip) else {
+        finish_file(dir, &name)?;
+        return Ok(None);
+    };
+    let warc = medium.open(&listed.path).named("open", &listed.path)?;
+    let index_path = dir.join(name.cdxj_open());
+    let index = match settings.cdxj {
+        true => Some(medium.open(&index_path).named("open", &index_path)?),
+        false => None,
+    };
+    let open = OpenFile { name, warc, end, index, index_end, has_records: true, dirty: true };
+    Ok(Some((open, info)))
+}
+
+/// Returns the id of the warcinfo record at the start of a file, if it is one of ours.
+fn warcinfo_of(path: &Path) -> Result<Option<Uuid>, ArchiveError> {
+    let mut reader = Reader::open_at(path, 0).named("read", path)?;
+    let Some(Ok((head, _))) = reader.next_with(|_, _| {}) else { return Ok(None) };
+    let id = head.get("WARC-Record-ID").unwrap_or_default();
+    let id = id.strip_prefix("<urn:uuid:").and_then(|id| id.strip_suffix('>'));
+    Ok(id.filter(|_| head.kind() == "warcinfo").and_then(|id| Uuid::try_parse(id).ok()))
+}
+
+pub(super) fn cut_to(
+    path: &Path,
+    file: &str,
+    offset: u64,
+    records: u64,
+    opened: &mut Opened,
+) -> Result<(), ArchiveError> {
+    let length = fs::metadata(path).named("read", path)?.len();
+    if length > offset {
+        let disk = fs::OpenOptions::new().write(true).open(path).named("cut", path)?;
+        disk.set_len(offset).and_then(|()| disk.sync_all()).named("cut", path)?;
+        let (file, bytes) = (file.to_owned(), length - offset);
+        opened.cuts.push(Cut { file, offset, bytes, records, moved_to: None });
+    }
+    Ok(())
+}
+
+fn move_aside(
+    dir: &Path,
+    name: &Name,
+    listed: &Listed,
+    opened: &mut Opened,
+) -> Result<(), ArchiveError> {
+    let bytes = fs::metadata(&listed.path).named("read", &listed.path)?.len();
+    let target = name.warc() + UNCOMMITTED;
+    fs::rename(&listed.path, dir.join(&target)).named("rename", &listed.path)?;
+    remove_if_any(&dir.join(name.cdxj_open()))?;
+    remove_if_any(&dir.join(name.cdxj()))?;
+    sync_dir(dir).named("sync", dir)?;
+    let (file, moved_to) = (listed.file.clone(), Some(target));
+    opened.cuts.push(Cut { file, offset: 0, bytes, records: 0, moved_to });
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! Mending what can be mended without guessing: torn tails are cut, indexes are made again.
+//!
+//! Damage with whole records behind it stays as it is: cutting it out would move every record
+//! behind it, and the state knows where they are.
+
+use std::path::Path;
+
+use super::disk::{FileSystem, Medium};
+use super::error::Named;
+use super::files::{self, Listed, Name};
+use super::index::DAMAGES_MAX;
+use super::open::{Opened, cut_to, mend};
+use super::{ArchiveError, Cut, Damage, index};
+
+/// What was mended, and what could not be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Torn tails that were cut.
+    pub cuts: Vec<Cut>,
+    /// Open files that were finished.
+    pub finished: Vec<String>,
+    /// Files whose index was made again.
+    pub indexed: Vec<String>,
+    /// Damage with whole records behind it: the file and what is wrong with it.
+    pub left: Vec<(String, Damage)>,
+}
+
+/// Mends an archive that no crawl is writing to. With `with_index`, each file gets its index anew.
+///
+/// # Errors
+/// What the operating system refused; an archive in use is refused as well.
+pub fn repair(dir: &Path, with_index: bool) -> Result<Repaired, ArchiveError> {
+    let mut repaired = Repaired::default();
+    for listed in files::list(dir).named("list", dir)? {
+        // Only to meet the lock of a crawl that is writing.
+        drop(FileSystem.open(&listed.path).named("open", &listed.path)?);
+        repair_file(dir, &listed, with_index, &mut repaired)?;
+    }
+    Ok(repaired)
+}
+
+fn repair_file(
+    dir: &Path,
+    listed: &Listed,
+    with_index: bool,
+    repaired: &mut Repaired,
+) -> Result<(), ArchiveError> {
+    let scan = index::scan(&listed.path, 0, &listed.file)?;
+    let mut opened = Opened::default();
+    if scan.records > 0 {
+        cut_to(&listed.path, &listed.file, scan.end, 0, &mut opened)?;
+    }
+    let name = Name::parse(&listed.file);
+    if let Some(name) = name.as_ref().filter(|_| listed.open) {
+        mend(dir, name, listed, &mut opened)?;
+    }
+    repaired.cuts.append(&mut opened.cuts);
+    repaired.finished.append(&mut opened.finished);
+    let room = DAMAGES_MAX.saturating_sub(repaired.left.len());
+    let left = scan.damages.into_iter().map(|damage| (listed.file.clone(), damage));
+    repaired.left.extend(left.take(room));
+    if let Some(name) = name.filter(|name| with_index && dir.join(name.warc()).exists()) {
+        let lines = scan.lines.iter().map(String::as_str).collect();
+        index::write_sorted(dir, &name, lines)?;
+        repaired.indexed.push(name.warc());
+    }
+    Ok(())
+}

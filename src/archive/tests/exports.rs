@@ -1,0 +1,131 @@
+//! Parts of an archive in other forms hold what was asked for and nothing else.
+
+use std::fs;
+use std::path::Path;
+
+use regex::Regex;
+
+use super::captures::{START, about, settings};
+use super::samples::{records, sample_dir, write_all};
+use crate::archive::{
+    Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc, verify,
+};
+
+fn select(change: impl FnOnce(&mut Selection)) -> Selection {
+    let mut selection = Selection::default();
+    change(&mut selection);
+    selection
+}
+
+fn uris(dir: &Path, selection: &Selection) -> Vec<String> {
+    let mut out = Vec::new();
+    export_jsonl(dir, selection, 0, &mut out).unwrap();
+    let lines = String::from_utf8(out).unwrap();
+    let json = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    json.map(|json| json["url"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn each_condition_of_a_selection_narrows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(settings(dir.path())).await;
+    let check = |change: &dyn Fn(&mut Selection), want: usize| {
+        let selection = select(change);
+        assert_eq!(uris(dir.path(), &selection).len(), want, "{selection:?}");
+    };
+    check(&|_| {}, 18);
+    check(&|s| s.url = Regex::new("/short").ok(), 5);
+    check(&|s| s.hosts = vec!["example.org".into()], 17);
+    check(&|s| s.hosts = vec!["ample.org".into()], 0);
+    check(&|s| s.mimes = vec!["text/plain".into(), "warc/".into()], 3);
+    check(&|s| s.mimes = vec!["TEXT/DNS".into()], 1);
+    check(&|s| s.statuses = vec!["3xx".into()], 1);
+    check(&|s| s.statuses = vec!["404".into(), "204".into()], 2);
+    check(&|s| s.until = Some(START), 2);
+    check(&|s| s.since = Some(START.plus(std::time::Duration::from_secs(60))), 3);
+}
+
+#[tokio::test]
+async fn a_new_warc_holds_the_wanted_records_and_what_belongs_to_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let pages = select(|s| s.url = Regex::new("example.org/(chunked|gzip)$").ok());
+    for (source, target) in [
+        (Compression::Gzip, "part-1.warc.gz"),
+        (Compression::Gzip, "part-1.warc"),
+        (Compression::None, "part-1.warc.gz"),
+        (Compression::None, "part-1.warc"),
+    ] {
+        let from = tempfile::tempdir_in(dir.path()).unwrap();
+        let settings = Settings { compression: source, ..settings(from.path()) };
+        write_all(settings.clone()).await;
+        let to = tempfile::tempdir_in(dir.path()).unwrap();
+        let path = to.path().join(target);
+        let exported = export_warc(from.path(), &pages, &path, &settings, &about(), START).unwrap();
+        let records = records(&path);
+        let kinds: Vec<&str> = records.iter().map(|record| record.head.kind()).collect();
+        let of_one = ["response", "request", "metadata"];
+        assert_eq!(kinds, [&["warcinfo"][..], &of_one, &of_one].concat());
+        assert_eq!(exported.records, 7);
+        assert_eq!(exported.bytes, fs::metadata(&path).unwrap().len());
+        assert_eq!(verify(to.path()).unwrap().problems, []);
+        let again = export_warc(from.path(), &pages, &path, &settings, &about(), START);
+        assert!(again.is_err(), "an existing file is not overwritten");
+    }
+}
+
+#[tokio::test]
+async fn json_lines_carry_the_text_decoded() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(settings(dir.path())).await;
+    let mut out = Vec::new();
+    let coded = select(|s| s.url = Regex::new("/gzip-chunked$").ok());
+    export_jsonl(dir.path(), &coded, 1000, &mut out).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(json["text"], "<!doctype html><title>A page</title><p>Some text, é too.</p>");
+    assert_eq!((&json["status"], &json["mime"]), (&200.into(), &"text/html".into()));
+    let mut out = Vec::new();
+    export_jsonl(dir.path(), &coded, 9, &mut out).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(json["text"], "<!doctype");
+}
+
+#[tokio::test]
+async fn the_exported_index_is_the_one_beside_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    write_all(settings(dir.path())).await;
+    let mut out = Vec::new();
+    export_cdxj(dir.path(), &Selection::default(), &mut out).unwrap();
+    let index = super::samples::finished(dir.path(), ".cdxj").remove(0);
+    assert_eq!(out, fs::read(index).unwrap());
+}
+
+#[tokio::test]
+async fn a_wacz_holds_the_files_their_index_and_the_pages() {
+    let (dir, _guard) = sample_dir("wacz");
+    write_all(settings(&dir)).await;
+    write_all(settings(&dir)).await;
+    for (name, selection, warcs, lines) in [
+        ("all.wacz", Selection::default(), 2, 36),
+        ("some.wacz", select(|s| s.statuses = vec!["200".into()]), 1, 26),
+    ] {
+        let target = dir.join(name);
+        let settings = settings(&dir);
+        export_wacz(&dir, &selection, &target, &settings, &about(), START).unwrap();
+        let mut zip = zip::ZipArchive::new(fs::File::open(&target).unwrap()).unwrap();
+        let names: Vec<String> = zip.file_names().map(|name| name.unwrap().into_owned()).collect();
+        let held = names.iter().filter(|name| name.starts_with("archive/")).count();
+        assert_eq!(held, warcs);
+        let mut index = String::new();
+        let mut entry = zip.by_name("indexes/index.cdx.gz").unwrap();
+        let mut decoder = flate2::read::MultiGzDecoder::new(&mut entry);
+        std::io::Read::read_to_string(&mut decoder, &mut index).unwrap();
+        drop(entry);
+        assert_eq!(index.lines().count(), lines);
+        assert!(index.lines().is_sorted());
+        let mut pages = String::new();
+        let mut entry = zip.by_name("pages/pages.jsonl").unwrap();
+        std::io::Read::read_to_string(&mut entry, &mut pages).unwrap();
+        assert!(pages.contains("{\"id\":\"page-0\",\"url\":\"http"), "{pages}");
+    }
+    assert!(super::samples::finished(&dir, ".part.warc.gz").is_empty());
+}

@@ -1,0 +1,359 @@
+//! Checking an archive: every record, every digest, every line of every index.
+//!
+//! Nothing is changed here; what can be mended is marked, and [`super::repair`] mends it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{self, File};
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::digest::Stated;
+use super::error::Named;
+use super::files::{self, Listed, Name};
+use super::http::{Dechunker, head_length, is_chunked};
+use super::index::{behind, entry_of, read_if_any};
+use super::reader::{Damage, Extent, Head, Reader};
+use super::{ArchiveError, cdxj};
+use crate::url::Fingerprint;
+
+/// What a check of an archive found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// WARC files.
+    pub files: u64,
+    /// Whole records.
+    pub records: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Digests that were checked.
+    pub digests: u64,
+    /// What is wrong; at most a thousand are named.
+    pub problems: Vec<Problem>,
+    /// How many more problems there are.
+    pub problems_unnamed: u64,
+}
+
+impl Report {
+    /// Returns true if nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn add(&mut self, file: &str, offset: Option<u64>, finding: Finding) {
+        if self.problems.len() < PROBLEMS_MAX {
+            let detail = finding.to_string();
+            self.problems.push(Problem { file: file.to_owned(), offset, finding, detail });
+        } else {
+            self.problems_unnamed += 1;
+        }
+    }
+}
+
+const PROBLEMS_MAX: usize = 1000;
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Name of the WARC file, without `.open`.
+    pub file: String,
+    /// Offset of the record.
+    pub offset: Option<u64>,
+    /// What it is.
+    pub finding: Finding,
+    /// The same for people.
+    pub detail: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.offset {
+            Some(offset) => write!(f, "{} at {offset}: {}", self.file, self.detail),
+            None => write!(f, "{}: {}", self.file, self.detail),
+        }
+    }
+}
+
+/// What can be wrong with an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Finding {
+    /// The file ends in a torn record; `repair` cuts it.
+    #[error("torn tail of {bytes} bytes ({reason}); `repair` cuts it")]
+    TornTail {
+        /// From the last whole record to the end of the file.
+        bytes: u64,
+        /// What stopped the reading.
+        reason: String,
+    },
+    /// Bytes that cannot be read, with whole records behind them.
+    #[error("{bytes} damaged bytes ({reason}); the records behind them are whole")]
+    Damaged {
+        /// Up to the next whole record.
+        bytes: u64,
+        /// What stopped the reading.
+        reason: String,
+    },
+    /// The block has not the digest that the record states.
+    #[error("block digest does not match")]
+    BlockDigest,
+    /// The payload has not the digest that the record states.
+    #[error("payload digest does not match")]
+    PayloadDigest,
+    /// A mandatory field is missing.
+    #[error("field {field} is missing")]
+    MissingField {
+        /// Its name.
+        field: String,
+    },
+    /// Two records of the file have one id.
+    #[error("record id is used twice")]
+    DuplicateId,
+    /// A record names another of the same capture that is not in the file.
+    #[error("WARC-Concurrent-To names a record that is not in this file")]
+    ConcurrentTo,
+    /// The gzip member holds other records too.
+    #[error("record shares its gzip member with others")]
+    SharedMember,
+    /// The file does not begin with a warcinfo record.
+    #[error("first record is no warcinfo")]
+    NoWarcinfo,
+    /// A finished file has no index; `repair` makes one.
+    #[error("no index beside it; `repair` makes one")]
+    IndexMissing,
+    /// The index is not sorted; `repair` makes it again.
+    #[error("index is not sorted; `repair` makes it again")]
+    IndexUnsorted,
+    /// The index does not say what the records say; `repair` makes it again.
+    #[error(
+        "index lacks {missing} records and has {extra} lines too many; `repair` makes it again"
+    )]
+    IndexDiffers {
+        /// Records without their line.
+        missing: u64,
+        /// Lines without their record.
+        extra: u64,
+    },
+}
+
+/// Checks all WARC files of a directory and their indexes. A missing directory is empty.
+///
+/// # Errors
+/// What the operating system refused; what is wrong with the files is in the report.
+pub fn verify(dir: &Path) -> Result<Report, ArchiveError> {
+    let mut report = Report::default();
+    let files = files::list(dir).named("list", dir)?;
+    // An archive without any index was made so.
+    let with_index = files
+        .iter()
+        .any(|listed| Name::parse(&listed.file).is_some_and(|name| dir.join(name.cdxj()).exists()));
+    for listed in &files {
+        let mut lines = check_file(listed, &mut report)?;
+        if let Some(name) = Name::parse(&listed.file) {
+            check_index(dir, &name, listed.open, with_index, &mut lines, &mut report)?;
+        }
+    }
+    Ok(report)
+}
+
+/// What is kept of a file's records to compare them with one another.
+#[derive(Default)]
+struct Ties {
+    /// Hashes of the ids: half the memory of the ids themselves.
+    ids: HashSet<Fingerprint>,
+    concurrent: Vec<(u64, Fingerprint)>,
+    lines: Vec<String>,
+    records: u64,
+}
+
+fn check_file(listed: &Listed, report: &mut Report) -> Result<Vec<String>, ArchiveError> {
+    let path = &listed.path;
+    let length = fs::metadata(path).named("read", path)?.len();
+    report.files += 1;
+    report.bytes += length;
+    let mut reader = Reader::open_at(path, 0).named("read", path)?;
+    let mut ties = Ties::default();
+    loop {
+        let mut block = BlockCheck::default();
+        match reader.next_with(|head, piece| block.push(head, piece)) {
+            None => break,
+            Some(Ok((head, extent))) => {
+                check_record(listed, &head, extent, block, &mut ties, report);
+            }
+            Some(Err(damage)) => match step_over(listed, length, &damage, report)? {
+                Some(behind) => reader = behind,
+                None => break,
+            },
+        }
+    }
+    for (offset, id) in &ties.concurrent {
+        if !ties.ids.contains(id) {
+            report.add(&listed.file, Some(*offset), Finding::ConcurrentTo);
+        }
+    }
+    Ok(ties.lines)
+}
+
+fn step_over(
+    listed: &Listed,
+    length: u64,
+    damage: &Damage,
+    report: &mut Report,
+) -> Result<Option<Reader<File>>, ArchiveError> {
+    let next = behind(&listed.path, damage)?;
+    let reason = damage.kind.to_string();
+    let finding = match &next {
+        Some((offset, _)) => Finding::Damaged { bytes: offset - damage.offset, reason },
+        None => Finding::TornTail { bytes: length.saturating_sub(damage.offset), reason },
+    };
+    report.add(&listed.file, Some(damage.offset), finding);
+    Ok(next.map(|(_, reader)| reader))
+}
+
+fn check_record(
+    listed: &Listed,
+    head: &Head,
+    extent: Extent,
+    block: BlockCheck,
+    ties: &mut Ties,
+    report: &mut Report,
+) {
+    let at = Some(extent.offset);
+    let mut add = |finding| report.add(&listed.file, at, finding);
+    if ties.records == 0 && extent.offset == 0 && head.kind() != "warcinfo" {
+        add(Finding::NoWarcinfo);
+    }
+    ties.records += 1;
+    for field in ["WARC-Type", "WARC-Record-ID", "WARC-Date"] {
+        if head.get(field).is_none() {
+            add(Finding::MissingField { field: field.to_owned() });
+        }
+    }
+    if extent.index_in_member > 0 {
+        add(Finding::SharedMember);
+    }
+    if let Some(id) = head.get("WARC-Record-ID")
+        && !ties.ids.insert(Fingerprint::of(id))
+    {
+        add(Finding::DuplicateId);
+    }
+    let concurrent = head.all("WARC-Concurrent-To").map(Fingerprint::of);
+    ties.concurrent.extend(concurrent.map(|id| (extent.offset, id)));
+    let entry = entry_of(head, block.http_head());
+    ties.lines.extend(entry.map(|e| e.line(extent.length, extent.offset, &listed.file)));
+    let (block, payload) = block.finish(head);
+    if block == Some(false) {
+        add(Finding::BlockDigest);
+    }
+    if payload == Some(false) {
+        add(Finding::PayloadDigest);
+    }
+    report.records += 1;
+    report.digests += u64::from(block.is_some()) + u64::from(payload.is_some());
+}
+
+/// Checks the digests of one record while its block streams by.
+#[derive(Default)]
+struct BlockCheck {
+    digests: Option<Digests>,
+    /// The HTTP head, as far as it has come.
+    start: Vec<u8>,
+    in_body: bool,
+    dechunker: Option<Dechunker>,
+}
+
+struct Digests {
+    block: Option<Stated>,
+    /// Over the payload as it stands, and over what is left of it without chunks: some tools write
+    /// the one, the specification means the other.
+    payload: Option<(Stated, Stated)>,
+}
+
+impl Digests {
+    fn stated(head: &Head) -> Self {
+        let stated = |field| head.get(field).map(Stated::parse);
+        let payload = stated("WARC-Payload-Digest").zip(stated("WARC-Payload-Digest"));
+        let payload = payload.filter(|_| head.kind() != "revisit");
+        Digests { block: stated("WARC-Block-Digest"), payload }
+    }
+}
+
+/// A head that is longer is taken for a body.
+const HTTP_HEAD_MAX: usize = 256 * 1024;
+
+impl BlockCheck {
+    fn push(&mut self, head: &Head, piece: &[u8]) {
+        let digests = self.digests.get_or_insert_with(|| Digests::stated(head));
+        if let Some(block) = &mut digests.block {
+            block.update(piece);
+        }
+        if self.in_body || !head.is_http() {
+            self.body(piece);
+            return;
+        }
+        self.start.extend_from_slice(piece);
+        let length = head_length(&self.start);
+        if let Some(length) = length.or((self.start.len() > HTTP_HEAD_MAX).then_some(0)) {
+            let body = self.start.split_off(length);
+            self.in_body = true;
+            self.dechunker = is_chunked(&self.start).then(Dechunker::default);
+            self.body(&body);
+        }
+    }
+
+    fn body(&mut self, piece: &[u8]) {
+        let Some(Digests { payload: Some((raw, bare)), .. }) = &mut self.digests else { return };
+        raw.update(piece);
+        if let Some(dechunker) = &mut self.dechunker {
+            dechunker.push(piece, &mut |bytes| bare.update(bytes));
+        }
+    }
+
+    fn http_head(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// Returns whether block and payload have their digests; `None` where none is stated.
+    fn finish(self, head: &Head) -> (Option<bool>, Option<bool>) {
+        let Digests { block, payload } = self.digests.unwrap_or_else(|| Digests::stated(head));
+        let is_chunked = self.dechunker.is_some();
+        let payload = payload.and_then(|(raw, bare)| match (raw.holds(), bare.holds()) {
+            (Some(raw), Some(bare)) => Some(raw || (is_chunked && bare)),
+            _ => None,
+        });
+        (block.and_then(Stated::holds), payload)
+    }
+}
+
+fn check_index(
+    dir: &Path,
+    name: &Name,
+    is_open: bool,
+    with_index: bool,
+    lines: &mut [String],
+    report: &mut Report,
+) -> Result<(), ArchiveError> {
+    let path = dir.join(if is_open { name.cdxj_open() } else { name.cdxj() });
+    let Some(text) = read_if_any(&path)? else {
+        if with_index && !is_open {
+            report.add(&name.warc(), None, Finding::IndexMissing);
+        }
+        return Ok(());
+    };
+    let mut index: Vec<&str> = text.split_inclusive('\n').collect();
+    if !is_open && !index.is_sorted() {
+        report.add(&name.warc(), None, Finding::IndexUnsorted);
+    }
+    index.sort_unstable();
+    lines.sort_unstable();
+    let has = |line: &str| index.binary_search(&line).is_ok();
+    let missing = lines.iter().filter(|line| !has(line)).count() as u64;
+    let known = |line: &str| lines.binary_search_by(|have| have.as_str().cmp(line)).is_ok();
+    let extra = index.iter().filter(|line| !known(line) || cdxj::place(line.trim_end()).is_none());
+    let extra = extra.count() as u64;
+    if missing + extra > 0 {
+        report.add(&name.warc(), None, Finding::IndexDiffers { missing, extra });
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! `crawler demo`: a small web on loopback, crawled by the real pipeline.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::output::number;
+use super::run::{exit_of, print};
+use super::session::{self, Talk};
+use super::{Answer, Common, Exit, Failed, quoted};
+use crate::clock::{Clock, Timestamp};
+use crate::config::{Config, Override, Source};
+use crate::crawl::SeedUrl;
+use crate::db::Db;
+use crate::db::families::urls;
+use crate::demo::{Server, ServerOptions, Truth, WebSpec, demo_web};
+use crate::frontier::UrlState;
+use crate::url::CrawlUrl;
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Keep what an earlier demo left and go on with it
+    #[arg(long)]
+    keep: bool,
+}
+
+/// Serves the demo web, crawls it, and compares what was found with what there is.
+pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .thread_name("demo web")
+        .build()
+        .context("start the demo web")?;
+    let server = runtime.block_on(async {
+        let clock = Arc::new(Clock::system(Timestamp::ZERO));
+        Server::start(demo_web(), clock, ServerOptions::default()).await
+    });
+    let server = server.context("serve the demo web on loopback")?;
+    let config = settings(common, &server)?;
+    if !args.keep && config.dir.exists() {
+        clear(&config)?;
+    }
+    let seeds: Vec<SeedUrl> = server
+        .web()
+        .homes()
+        .into_iter()
+        .map(|url| SeedUrl { url, priority: None, hops_max: None })
+        .collect();
+    if !common.quiet && !common.json {
+        eprintln!(
+            "a web of {} hosts on loopback; the crawl goes to {}",
+            seeds.len(),
+            config.dir.display()
+        );
+    }
+    let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
+    let (found, all) = coverage(&config, server.web())?;
+    if common.json {
+        let report = json!({ "summary": summary, "documents": all, "documents_fetched": found });
+        println!("{report}");
+    } else {
+        print(common, &summary)?;
+        println!("{} of {} documents of the demo web fetched", number(found), number(all));
+        println!("archive: {}", config.dir.join(&config.archive.dir).display());
+    }
+    runtime.block_on(server.shutdown());
+    let exit = exit_of(&config, &summary);
+    // What is left over here belongs to the demo's own trap, which a limit stops.
+    Ok(if exit == Exit::Parked { Exit::Complete } else { exit })
+}
+
+fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
+    let set =
+        |key: &str, value: String| Override { key: key.to_owned(), value, source: Source::Flag };
+    let mut overrides = vec![
+        set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))),
+        set("dns.allow", "[\"127.0.0.0/8\"]".to_owned()),
+        set("politeness.min_delay", quoted("100ms")),
+        set("politeness.max_delay", quoted("2s")),
+        set("politeness.backoff_initial", quoted("1s")),
+        set("politeness.unreachable_initial", quoted("1s")),
+        set("politeness.unreachable_max", "2".to_owned()),
+        set("scope.host_pages_max", "400".to_owned()),
+        set("limits.retries_max", "1".to_owned()),
+        set("purpose", quoted("search")),
+        set("limits.disk_reserve", quoted("100MB")),
+    ];
+    if common.dir.is_none() {
+        overrides.push(set("dir", quoted("demo-crawl")));
+    }
+    if common.contact.is_none() {
+        overrides.push(set("contact", quoted("mailto:demo@crawler.test")));
+    }
+    Ok(common.load(&overrides)?.config)
+}
+
+/// Removes an earlier demo; only what a crawl makes, so that a mistyped directory loses nothing.
+fn clear(config: &Config) -> Result<(), Failed> {
+    for part in ["state", "log"].map(Into::into).iter().chain([&config.archive.dir]) {
+        let dir = config.dir.join(part);
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)
+                .with_context(|| format!("remove the earlier demo in {}", dir.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Counts the documents of the web that were fetched under some URL, and all that there are.
+fn coverage(config: &Config, web: &WebSpec) -> Result<(u64, u64), Failed> {
+    let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
+    let mut found = BTreeSet::new();
+    urls::each(&db, |_, record| {
+        if let UrlState::Done(done) = &record.state
+            && done.status == 200
+            && let Ok(url) = CrawlUrl::parse(&record.url)
+            && let Some(Truth::Document { id: document, .. }) = web.truth(&url)
+        {
+            found.insert(document);
+        }
+        true
+    })?;
+    let all: u64 = (0..web.hosts().len() as u32).map(|h| web.documents(h).count() as u64).sum();
+    Ok((found.len() as u64, all))
+}

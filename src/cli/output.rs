@@ -1,0 +1,61 @@
+//! Numbers and times for people.
+
+use std::time::Duration;
+
+/// Groups digits: `12,034`.
+pub(super) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Returns a size with two or three significant digits: `4.1 MB`.
+pub(super) fn bytes(n: f64) -> String {
+    let units = ["B", "kB", "MB", "GB", "TB"];
+    let (mut value, mut unit) = (n, 0);
+    while value >= 1000.0 && unit + 1 < units.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 || value >= 100.0 {
+        format!("{value:.0} {}", units[unit])
+    } else {
+        format!("{value:.1} {}", units[unit])
+    }
+}
+
+/// Returns a duration in its two largest units: `2h05m`, `3m20s`, `12s`.
+pub(super) fn duration(span: Duration) -> String {
+    let secs = span.as_secs();
+    let (days, hours, minutes) = (secs / 86_400, secs / 3600 % 24, secs / 60 % 60);
+    match (days, hours, minutes) {
+        (0, 0, 0) if secs < 10 => format!("{:.1}s", span.as_secs_f64()),
+        (0, 0, 0) => format!("{secs}s"),
+        (0, 0, _) => format!("{minutes}m{:02}s", secs % 60),
+        (0, _, _) => format!("{hours}h{minutes:02}m"),
+        _ => format!("{days}d{hours:02}h"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_readable() {
+        assert_eq!(number(0), "0");
+        assert_eq!(number(12_034), "12,034");
+        assert_eq!(number(1_000_000), "1,000,000");
+        assert_eq!(bytes(999.0), "999 B");
+        assert_eq!(bytes(4_100_000.0), "4.1 MB");
+        assert_eq!(duration(Duration::from_secs(7500)), "2h05m");
+        assert_eq!(duration(Duration::from_millis(1500)), "1.5s");
+        assert_eq!(duration(Duration::from_secs(90_000)), "1d01h");
+    }
+}

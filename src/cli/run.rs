@@ -1,0 +1,128 @@
+//! `crawler run`: crawl, or go on.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output::{bytes, duration, number};
+use super::session::{self, Talk};
+use super::{Answer, Common, Exit, Failed};
+use crate::config::{self, Config, Override, Source};
+use crate::crawl::{Ended, SeedUrl, Summary};
+use crate::frontier::PRIORITIES;
+use crate::seed;
+
+/// Flags of `run`.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    /// Seed list: one URL a line, `#` begins a comment; may be given several times
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) seeds: Vec<PathBuf>,
+    /// Seeds given here
+    #[arg(value_name = "URL")]
+    pub(super) urls: Vec<String>,
+}
+
+/// Crawls.
+pub(super) fn run(common: &Common, args: &RunArgs) -> Answer {
+    let mut overrides = Vec::new();
+    if !args.seeds.is_empty() {
+        let list = args.seeds.iter().map(|file| toml::Value::String(file.display().to_string()));
+        let value = toml::Value::Array(list.collect()).to_string();
+        overrides.push(Override { key: "seeds".to_owned(), value, source: Source::Flag });
+    }
+    let config = common.load(&overrides)?.config;
+    config::check_contact(&config)?;
+    let seeds = read_seeds(&config, &args.urls)?;
+    if seeds.is_empty() && !config.dir.join("state").exists() {
+        return Err(Failed::with(
+            Exit::Config,
+            "there are no seeds: give a list with --seeds FILE, or URLs on the command line",
+        ));
+    }
+    let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
+    print(common, &summary)?;
+    Ok(exit_of(&config, &summary))
+}
+
+/// Reads the seed lists of the configuration and the URLs of the command line. A bad line never
+/// loses the good ones: it is named, and the others are crawled.
+pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl>, Failed> {
+    let mut seeds = Vec::new();
+    let mut bad = 0;
+    let mut take = |name: &str, text: &[u8]| {
+        let parsed = seed::parse(name, text, PRIORITIES as u8);
+        for error in &parsed.errors {
+            eprintln!("warning: {error}");
+        }
+        bad += parsed.errors.len();
+        seeds.extend(parsed.seeds.into_iter().map(|seed| SeedUrl {
+            url: seed.url,
+            priority: seed.priority,
+            hops_max: seed.hops_max,
+        }));
+    };
+    for file in &config.seeds {
+        let text = std::fs::read(file).map_err(|error| {
+            Failed::with(Exit::Config, format!("failed to read seeds {}: {error}", file.display()))
+        })?;
+        take(&file.display().to_string(), &text);
+    }
+    if !urls.is_empty() {
+        take("command line", urls.join("\n").as_bytes());
+    }
+    if seeds.is_empty() && bad > 0 {
+        return Err(Failed::with(Exit::Config, "no line of the seed lists is a URL"));
+    }
+    Ok(seeds)
+}
+
+/// Prints what a run came to.
+pub(super) fn print(common: &Common, summary: &Summary) -> Result<(), Failed> {
+    if common.json {
+        println!("{}", serde_json::to_string(summary)?);
+        return Ok(());
+    }
+    if common.quiet {
+        return Ok(());
+    }
+    let counters = &summary.counters;
+    println!(
+        "{} in {}: {} fetched, {} queued, {} refused, {} known, {} failed; {} received",
+        summary.ended.word(),
+        duration(std::time::Duration::from_millis(summary.took_ms)),
+        number(counters.done),
+        number(counters.queued),
+        number(counters.refused),
+        number(counters.known),
+        number(counters.failed),
+        bytes(counters.bytes as f64)
+    );
+    let mut reasons: Vec<(&String, &u64)> = summary.reasons.iter().collect();
+    reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    for (reason, count) in reasons {
+        println!("  {:>10}  {reason}", number(*count));
+    }
+    for (host, reason) in &summary.parked {
+        println!("parked: {host}: {reason}");
+    }
+    Ok(())
+}
+
+/// Returns the exit code of a run.
+pub(super) fn exit_of(config: &Config, summary: &Summary) -> Exit {
+    if summary.counters.imbalance() != 0 {
+        let counters = &summary.counters;
+        eprintln!("error: the counters do not add up ({counters:?}); run `crawler verify`");
+        return Exit::Verify;
+    }
+    match summary.ended {
+        Ended::Complete => match config.max_failures {
+            Some(most) if summary.counters.failed > most => Exit::Failures,
+            _ => Exit::Complete,
+        },
+        Ended::Parked => Exit::Parked,
+        Ended::Interrupted => Exit::Interrupted,
+        Ended::Limit => Exit::Limit,
+    }
+}

@@ -1,0 +1,57 @@
+//! `crawler status`: how far the crawl is, also while it runs.
+
+use serde_json::json;
+
+use super::output::{bytes, number};
+use super::{Answer, Common, Exit};
+use crate::db::families::{hosts, meta};
+use crate::db::{Db, Family};
+use crate::frontier::HostStatus;
+
+/// Shows the counters of the last commit.
+pub(super) fn status(common: &Common) -> Answer {
+    let config = common.load(&[])?.config;
+    let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
+    let counters = meta::counters(&db)?.unwrap_or_default();
+    let session = meta::session(&db)?.unwrap_or_default();
+    let (mut total, mut open) = (0u64, 0u64);
+    let mut parked = Vec::new();
+    hosts::each(&db, |record| {
+        total += 1;
+        open += u64::from(record.queued > 0 && record.is_open());
+        if let HostStatus::Parked { reason, .. } = record.status
+            && parked.len() < 1000
+        {
+            parked.push((record.name.to_string(), reason));
+        }
+        true
+    })?;
+    let state = if session.ended.is_empty() { "running or killed" } else { &session.ended };
+    if common.json {
+        let status = json!({
+            "state": state,
+            "latest": session.latest.to_rfc3339(),
+            "runs": session.runs,
+            "counters": counters,
+            "reasons": meta::reasons(&db)?.unwrap_or_default(),
+            "hosts": total,
+            "hosts_waiting": open,
+            "parked": parked,
+            "urls": db.estimate(Family::Urls),
+            "disk": db.totals(),
+        });
+        println!("{status}");
+        return Ok(Exit::Complete);
+    }
+    println!("state      {state}, last change {}", session.latest.to_rfc3339());
+    println!("fetched    {} ({})", number(counters.done), bytes(counters.bytes as f64));
+    println!("queued     {}", number(counters.queued + counters.in_flight));
+    println!("refused    {}", number(counters.refused));
+    println!("known      {} ({} by a rule)", number(counters.known), number(counters.suppressed));
+    println!("failed     {}", number(counters.failed));
+    println!("hosts      {} ({} with waiting URLs)", number(total), number(open));
+    for (host, reason) in parked {
+        println!("parked     {host}: {reason}");
+    }
+    Ok(Exit::Complete)
+}

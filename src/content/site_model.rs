@@ -1,0 +1,466 @@
+//! What repeats on a site: the windows of words found on many of its pages, which are therefore not
+//! the text of any of them.
+//!
+//! A [`SiteModel`] watches the first pages of a site, counts on how many of them each window of
+//! words occurs (numbers masked, so that counters and dates repeat too), and publishes the windows
+//! above a share of pages as a [`Boilerplate`], which visits share. It publishes again each time
+//! its sample has doubled, then rests, and takes a new sample when the site has grown much: designs
+//! change.
+//!
+//! On a site full of duplicates their text must not be taken for a template, or it vanishes as
+//! evidence. So an exact copy of a page in the sample is not counted, and a window that is on some
+//! pages only counts where it stands beside other text: pages of which most is known already, such
+//! as copies with another date, bear no witness. Only what [`EVERYWHERE`] of the pages have needs
+//! none.
+//!
+//! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (8 bytes each; rare
+//! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
+//! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published
+//! windows only.
+
+use std::sync::Arc;
+
+use super::{Analysis, Settings};
+
+/// The windows of words that are a site's and not a page's: an immutable snapshot.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Boilerplate {
+    version: u32,
+    learning: bool,
+    windows: Vec<u32>,
+    /// A bit for each window's low bits: most windows of a page are told to be unknown by this.
+    filter: Vec<u64>,
+}
+
+impl Boilerplate {
+    fn new(version: u32, learning: bool, windows: Vec<u32>) -> Self {
+        let bits = (windows.len() * FILTER_BITS).next_power_of_two().max(64);
+        let mut filter = vec![0; bits / 64];
+        for window in &windows {
+            let bit = *window as usize % bits;
+            filter[bit / 64] |= 1 << (bit % 64);
+        }
+        Boilerplate { version, learning, windows, filter }
+    }
+
+    /// Returns the number of this snapshot; 0 before the first. Sketches taken under different
+    /// versions of a site's model compare too low, never too high.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whether anything is known.
+    pub fn is_empty(&self) -> bool {
+        self.windows.is_empty()
+    }
+
+    /// Returns the number of windows known.
+    pub fn len(&self) -> usize {
+        self.windows.len()
+    }
+
+    /// Whether the model wants the windows of pages, for its sample.
+    pub(super) fn is_learning(&self) -> bool {
+        self.learning
+    }
+
+    pub(super) fn holds(&self, window: u32) -> bool {
+        let bit = window as usize % (self.filter.len() * 64).max(1);
+        let maybe = self.filter.get(bit / 64).is_some_and(|bits| bits >> (bit % 64) & 1 == 1);
+        maybe && self.windows.binary_search(&window).is_ok()
+    }
+}
+
+/// Bits of the filter for each window: one unknown window in ten passes it.
+const FILTER_BITS: usize = 8;
+
+/// What is known of one site, and the sample it is learned from.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SiteModel {
+    /// Pages seen of the site, in the sample or not.
+    pages: u64,
+    /// The next sample begins when `pages` reaches this.
+    next_sample_at: u64,
+    sample: Option<Sample>,
+    published: Arc<Boilerplate>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sample {
+    pages: u32,
+    publish_at: u32,
+    /// The main texts that are in the sample, sorted.
+    texts: Vec<u64>,
+    /// Windows and the pages they were on, sorted by window.
+    counts: Vec<Count>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Count {
+    window: u32,
+    /// Pages it was on.
+    pages: u16,
+    /// Of these, pages that had other text besides.
+    witnesses: u16,
+}
+
+/// A window on this share of the pages belongs to the site, whatever stands beside it.
+const EVERYWHERE: f64 = 0.3;
+/// A page bears witness if at least this share of its windows is its own.
+const OWN_SHARE: f64 = 0.34;
+
+impl Default for SiteModel {
+    fn default() -> Self {
+        let published = Boilerplate::new(0, true, Vec::new());
+        SiteModel {
+            pages: 0,
+            next_sample_at: 0,
+            sample: Some(Sample::default()),
+            published: Arc::new(published),
+        }
+    }
+}
+
+impl SiteModel {
+    /// Returns the present snapshot: one for each page, before it is analysed.
+    pub fn boilerplate(&self) -> Arc<Boilerplate> {
+        Arc::clone(&self.published)
+    }
+
+    /// Returns the pages seen.
+    pub fn pages(&self) -> u64 {
+        self.pages
+    }
+
+    /// Returns about how many bytes of memory the model holds.
+    pub fn memory(&self) -> usize {
+        let sample = self.sample.as_ref();
+        let sample = sample.map_or(0, |kept| 8 * (kept.counts.capacity() + kept.texts.capacity()));
+        std::mem::size_of::<Self>() + sample + 6 * self.published.windows.capacity()
+    }
+
+    /// Takes note of a page of the site; returns whether a new snapshot was published.
+    pub fn observe(&mut self, page: &Analysis, settings: &Settings) -> bool {
+        self.pages += 1;
+        if self.sample.is_none() && self.pages >= self.next_sample_at {
+            self.sample = Some(Sample::default());
+            self.publish(self.published.windows.clone());
+            return true;
+        }
+        let Some(sample) = &mut self.sample else { return false };
+        if !sample.take(page, settings) {
+            return false;
+        }
+        if sample.pages < sample.publish_at.max(settings.sample_pages_min) {
+            return false;
+        }
+        sample.publish_at = sample.pages * 2;
+        let windows = sample.frequent(settings);
+        if sample.pages >= settings.sample_pages_max {
+            self.sample = None;
+            self.next_sample_at = self.pages.saturating_mul(RESAMPLE_GROWTH);
+        }
+        self.publish(windows);
+        true
+    }
+
+    fn publish(&mut self, windows: Vec<u32>) {
+        let version = self.published.version + 1;
+        self.published = Arc::new(Boilerplate::new(version, self.sample.is_some(), windows));
+    }
+}
+
+/// A new sample is taken when the site has grown by this factor: at 200, 3,200, 51,200 pages.
+const RESAMPLE_GROWTH: u64 = 16;
+
+impl Sample {
+    /// Counts the windows of `page`, unless it brought none or its text is in the sample already.
+    fn take(&mut self, page: &Analysis, settings: &Settings) -> bool {
+        let Some(windows) = &page.windows else { return false };
+        let text = page.text_digest.short();
+        let Err(place) = self.texts.binary_search(&text) else { return false };
+        self.texts.insert(place, text);
+        self.pages += 1;
+        let witnesses = u16::from(self.bears_witness(windows, settings));
+        let fresh = windows.iter().map(|window| Count { window: *window, pages: 1, witnesses });
+        self.counts = merge(&self.counts, fresh);
+        let mut floor = 1;
+        while self.counts.len() > settings.sample_windows_max {
+            self.counts.retain(|count| count.pages > floor);
+            floor += 1;
+        }
+        true
+    }
+
+    /// Whether enough of a page is not known from other pages.
+    fn bears_witness(&self, windows: &[u32], settings: &Settings) -> bool {
+        // Well below the share that makes boilerplate, or copies on just that share would pass.
+        let usual = (0.4 * settings.boilerplate_share * f64::from(self.pages)).max(2.0);
+        let mut counts = self.counts.iter();
+        let is_usual = |window: &&u32| {
+            // Both are sorted: one walk over the counts serves all windows.
+            let rest = counts.as_slice();
+            let skip = rest.partition_point(|count| count.window < **window);
+            counts = rest[skip..].iter();
+            rest.get(skip)
+                .is_some_and(|count| count.window == **window && f64::from(count.pages) >= usual)
+        };
+        let known = windows.iter().filter(is_usual).count();
+        (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64
+    }
+
+    fn frequent(&self, settings: &Settings) -> Vec<u32> {
+        let pages = f64::from(self.pages);
+        let least = f64::from(settings.boilerplate_pages_min);
+        let some = least.max(settings.boilerplate_share * pages);
+        let most = least.max(EVERYWHERE * pages);
+        let is_frequent =
+            |count: &&Count| f64::from(count.witnesses) >= some || f64::from(count.pages) >= most;
+        self.counts.iter().filter(is_frequent).map(|count| count.window).collect()
+    }
+}
+
+/// Adds two sequences of counts, each sorted by window and without repeats.
+fn merge(old: &[Count], new: impl Iterator<Item = Count>) -> Vec<Count> {
+    let mut out = Vec::with_capacity(old.len() + new.size_hint().0);
+    let mut old = old.iter().copied().peekable();
+    for fresh in new {
+        while let Some(before) = old.next_if(|count| count.window < fresh.window) {
+            out.push(before);
+        }
+        let known = old.next_if(|count| count.window == fresh.window);
+        out.push(known.map_or(fresh, |known| Count {
+            window: fresh.window,
+            pages: known.pages.saturating_add(fresh.pages),
+            witnesses: known.witnesses.saturating_add(fresh.witnesses),
+        }));
+    }
+    out.extend(old);
+    out
+}
+
+/// First byte of an encoded model; another layout gets another.
+const LAYOUT: u8 = 1;
+
+impl SiteModel {
+    /// Encodes the model for storage: layout u8, then numbers little-endian (see the source).
+    ///
+    /// `with_sample` keeps the sample in progress too, at most 8 bytes times
+    /// [`Settings::sample_windows_max`]; without it a restart begins the sample anew.
+    pub fn encode(&self, with_sample: bool) -> Vec<u8> {
+        let mut out = vec![LAYOUT];
+        out.extend(self.pages.to_le_bytes());
+        out.extend(self.next_sample_at.to_le_bytes());
+        out.extend(self.published.version.to_le_bytes());
+        out.push(u8::from(self.published.learning));
+        put_len(&mut out, self.published.windows.len());
+        self.published.windows.iter().for_each(|window| out.extend(window.to_le_bytes()));
+        let Some(sample) = self.sample.as_ref().filter(|_| with_sample) else {
+            out.push(0);
+            return out;
+        };
+        out.push(1);
+        out.extend(sample.pages.to_le_bytes());
+        out.extend(sample.publish_at.to_le_bytes());
+        put_len(&mut out, sample.texts.len());
+        sample.texts.iter().for_each(|text| out.extend(text.to_le_bytes()));
+        put_len(&mut out, sample.counts.len());
+        for count in &sample.counts {
+            out.extend(count.window.to_le_bytes());
+            out.extend(count.pages.to_le_bytes());
+            out.extend(count.witnesses.to_le_bytes());
+        }
+        out
+    }
+
+    /// Decodes what [`SiteModel::encode`] wrote; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<SiteModel> {
+        let mut read = Reader(bytes);
+        (read.u8()? == LAYOUT).then_some(())?;
+        let (pages, next_sample_at) = (read.u64()?, read.u64()?);
+        let (version, learning) = (read.u32()?, read.u8()? != 0);
+        let windows = read.list(4, Reader::u32)?;
+        let sample = match read.u8()? {
+            0 => learning.then(Sample::default),
+            _ => Some(Sample {
+                pages: read.u32()?,
+                publish_at: read.u32()?,
+                texts: read.list(8, Reader::u64)?,
+                counts: read.list(8, Count::decode)?,
+            }),
+        };
+        let sorted = windows.is_sorted()
+            && sample.as_ref().is_none_or(|kept| kept.texts.is_sorted() && kept.counts.is_sorted());
+        (read.0.is_empty() && sorted && sample.is_some() == learning).then_some(())?;
+        let published = Arc::new(Boilerplate::new(version, learning, windows));
+        Some(SiteModel { pages, next_sample_at, sample, published })
+    }
+}
+
+impl Count {
+    fn decode(read: &mut Reader<'_>) -> Option<Count> {
+        let window = read.u32()?;
+        let (pages, witnesses) = (read.take()?, read.take()?);
+        let (pages, witnesses) = (u16::from_le_bytes(pages), u16::from_le_bytes(witnesses));
+        Some(Count { window, pages, witnesses })
+    }
+}
+
+fn put_len(out: &mut Vec<u8>, len: usize) {
+    out.extend(u32::try_from(len).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+/// Reads numbers off the front of a slice; `None` when it is too short.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl Reader<'_> {
+    pub(super) fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (head, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*head)
+    }
+
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.take().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn u64(&mut self) -> Option<u64> {
+        self.take().map(u64::from_le_bytes)
+    }
+
+    /// Reads a length and that many items of `size` bytes, never reserving more than is there.
+    pub(super) fn list<T>(
+        &mut self,
+        size: usize,
+        mut item: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let len = self.u32()? as usize;
+        (self.0.len() / size >= len).then_some(())?;
+        (0..len).map(|_| item(self)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{Block, Content, Page};
+
+    fn page(blocks: &[&str]) -> Vec<Block<'static>> {
+        let leak = |text: &&str| Block::paragraph(String::leak(text.to_string()));
+        blocks.iter().map(leak).collect()
+    }
+
+    fn article(n: u32) -> String {
+        (0..60).map(|at| format!("word{} ", n * 1000 + at)).collect()
+    }
+
+    const MENU: &str = "Home of the best widgets, our products and services since nineteen ninety";
+    const COUNTER: &str = "You are visitor number NNN of this page, thank you for coming by again";
+
+    fn feed(model: &mut SiteModel, content: &mut Content, article: &str, n: u32) -> Analysis {
+        let counter = COUNTER.replace("NNN", &(n * 37).to_string());
+        let blocks = page(&[MENU, article, &counter]);
+        let page = Page { blocks: &blocks, ..Page::default() };
+        let analysis = content.analyse(&page, &model.boilerplate());
+        model.observe(&analysis, &Settings::default());
+        analysis
+    }
+
+    fn taught(pages: u32) -> (SiteModel, Content) {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        for n in 0..pages {
+            feed(&mut model, &mut content, &article(n), n);
+        }
+        (model, content)
+    }
+
+    #[test]
+    fn what_repeats_on_the_site_is_no_longer_text_of_its_pages() {
+        let (mut model, mut content) = taught(1);
+        let before = feed(&mut model, &mut content, &article(500), 500);
+        assert!(before.words > 60 + 10);
+        let (mut model, mut content) = taught(40);
+        let after = feed(&mut model, &mut content, &article(500), 500);
+        assert_eq!(after.words, 60);
+        assert!(after.model_version > 0);
+    }
+
+    #[test]
+    fn a_page_that_is_all_boilerplate_is_thin() {
+        let (mut model, mut content) = taught(40);
+        let empty = feed(&mut model, &mut content, "", 900);
+        assert!(empty.thin);
+        assert_eq!(empty.sketch, None);
+    }
+
+    #[test]
+    fn a_text_under_many_addresses_is_not_mistaken_for_a_template() {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        let blocks = |n: u32| page(&[MENU, &article(n)]);
+        for n in 0..200 {
+            // Every second address shows the same article.
+            let blocks = blocks(if n % 2 == 0 { 0 } else { n });
+            let page = Page { blocks: &blocks, ..Page::default() };
+            let analysis = content.analyse(&page, &model.boilerplate());
+            model.observe(&analysis, &Settings::default());
+        }
+        let blocks = blocks(0);
+        let again =
+            content.analyse(&Page { blocks: &blocks, ..Page::default() }, &model.boilerplate());
+        assert_eq!(again.words, 60);
+    }
+
+    #[test]
+    fn near_copies_of_a_few_texts_are_not_mistaken_for_a_template() {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        let blocks = |n: u32| {
+            // Ten articles, each under many addresses, with another word in their midst every time.
+            let changed = article(n % 10).replacen("word", &format!("other{n} word"), 30);
+            page(&[MENU, &changed.replacen(&format!("other{n} "), "", 29)])
+        };
+        let mut last = None;
+        for n in 0..200 {
+            let blocks = blocks(n);
+            let page = Page { blocks: &blocks, ..Page::default() };
+            let analysis = content.analyse(&page, &model.boilerplate());
+            model.observe(&analysis, &Settings::default());
+            last = Some(analysis);
+        }
+        assert!(model.boilerplate().len() > 5, "the menu is known");
+        assert_eq!(last.unwrap().words, 61);
+    }
+
+    #[test]
+    fn a_model_survives_its_encoding_and_nothing_else_is_taken_for_one() {
+        for pages in [0, 10, 30, 250] {
+            let (model, _) = taught(pages);
+            let bytes = model.encode(true);
+            assert_eq!(SiteModel::decode(&bytes).as_ref(), Some(&model));
+            for cut in [0, 1, 8, bytes.len() - 1] {
+                assert_eq!(SiteModel::decode(&bytes[..cut]), None);
+            }
+            let small = SiteModel::decode(&model.encode(false)).unwrap();
+            assert_eq!(small.boilerplate(), model.boilerplate());
+        }
+        assert_eq!(SiteModel::decode(&[9; 64]), None);
+        assert_eq!(SiteModel::decode(&[1; 64]), None);
+    }
+
+    #[test]
+    fn memory_of_a_sample_is_bounded() {
+        let settings = Settings { sample_windows_max: 500, ..Settings::default() };
+        let (mut model, mut content) = (SiteModel::default(), Content::new(settings.clone()));
+        for n in 0..100 {
+            let blocks = page(&[MENU, &article(n)]);
+            let page = Page { blocks: &blocks, ..Page::default() };
+            let analysis = content.analyse(&page, &model.boilerplate());
+            model.observe(&analysis, &settings);
+            assert!(model.memory() < 500 * 8 + 2 * 100 * 8 + 6 * 500 + 1000);
+        }
+        assert!(!model.boilerplate().is_empty(), "the frequent windows outlive the rare");
+    }
+}

@@ -1,0 +1,667 @@
+//! Traps: hosts, or parts of hosts, that make addresses for ever and text never.
+//!
+//! Each page of a host brings new text or does not. A [`HostTrap`] adds up the evidence as a
+//! cumulative sum of log-likelihood ratios [Page 1954], of "one page in ten is new" against "every
+//! second is": a page of new text takes 1.61 off, a repeat adds 0.59, and the sum never falls below
+//! zero. So a host is judged by its present, however long its good past, and one where at least
+//! 27 % of the pages are new never drifts upwards. As the sum grows the host, or the section of it,
+//! is [`Level::Slowed`], its links become [`Level::LowPriority`], and it is [`Level::Parked`]:
+//! after 14, 35 and 103 pages of nothing new. New text brings it back the same way.
+//!
+//! Sections (by first path segment) are judged on their own, and a section under suspicion no
+//! longer counts against the host: a calendar does not park the archive around it. The host's own
+//! sum is for traps that spread over many sections.
+//!
+//! Pure state of bounded size: at most [`SECTIONS_MAX`] sections and [`RECENT_TEXTS`] digests,
+//! about 5 KiB for a large host and 100 bytes for a small one.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::site_model::Reader;
+
+/// Sections of a host that are judged on their own; the least visited makes room.
+pub const SECTIONS_MAX: usize = 32;
+/// Core digests remembered for each host, 4 bytes each: a trap repeats itself well within so many.
+pub const RECENT_TEXTS: usize = 512;
+/// Sampled shingles remembered for each host, 4 bytes each.
+pub const RECENT_SHINGLES: usize = 1024;
+/// Shingles sampled of a page.
+pub const SAMPLE_LEN: usize = 4;
+
+/// The shingles of a page with the least hashes: a fair sample of its text, and the same whatever
+/// else is on the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample([u32; SAMPLE_LEN]);
+
+const NO_SHINGLE: u32 = u32::MAX;
+
+impl Default for Sample {
+    fn default() -> Self {
+        Sample([NO_SHINGLE; SAMPLE_LEN])
+    }
+}
+
+impl Sample {
+    pub(super) fn of(shingles: &[u64]) -> Sample {
+        let mut least = [NO_SHINGLE; SAMPLE_LEN];
+        for shingle in shingles {
+            let hash = (shingle >> 32) as u32;
+            if hash < least[SAMPLE_LEN - 1] && !least.contains(&hash) {
+                let place = least.partition_point(|other| *other < hash);
+                least[place..].rotate_right(1);
+                least[place] = hash;
+            }
+        }
+        Sample(least)
+    }
+
+    fn hashes(&self) -> impl Iterator<Item = u32> {
+        self.0.into_iter().filter(|hash| *hash != NO_SHINGLE)
+    }
+}
+
+/// How a host, or a section of it, is treated.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Level {
+    /// As any other.
+    #[default]
+    Healthy,
+    /// Its gap is longer.
+    Slowed,
+    /// Slowed, and its links come last.
+    LowPriority,
+    /// Its links wait until somebody looks.
+    Parked,
+}
+
+/// Settings of trap recognition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct TrapSettings {
+    /// Sum of evidence at which a host is slowed; 8 means odds of 3,000 to 1.
+    pub slowed_at: f32,
+    /// Sum of evidence at which its links drop in priority.
+    pub low_priority_at: f32,
+    /// Sum of evidence at which it is parked; 60 takes at least 103 pages without new text.
+    pub parked_at: f32,
+    /// Factor on the gap of a host that is slowed.
+    pub slowed_gap_factor: u32,
+    /// Share of new text that a healthy host is expected to have, at least.
+    pub healthy_share: f32,
+    /// Share of new text that a trap is expected to have, at most.
+    pub trap_share: f32,
+}
+
+impl Default for TrapSettings {
+    fn default() -> Self {
+        TrapSettings {
+            slowed_at: 8.0,
+            low_priority_at: 20.0,
+            parked_at: 60.0,
+            slowed_gap_factor: 4,
+            healthy_share: 0.5,
+            trap_share: 0.1,
+        }
+    }
+}
+
+/// What one page of a host brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Brought {
+    /// [`super::Analysis::core_digest`] of the page.
+    pub core_digest: u64,
+    /// [`super::Analysis::sample`] of the page, by which text is known again in other company; the
+    /// default for none.
+    pub sample: Sample,
+    /// The main text, or the payload, is known already.
+    pub repeat: bool,
+    /// The main text is nearly the same as a known one.
+    pub near_repeat: bool,
+    /// The main text is thin.
+    pub thin: bool,
+    /// The page is a soft error, a login wall or the like.
+    pub junk: bool,
+}
+
+/// A change of level, to be logged and shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Transition {
+    /// The section it is about, or `None` for the whole host.
+    pub section: Option<u64>,
+    /// The level before.
+    pub from: Level,
+    /// The level now.
+    pub to: Level,
+    /// Why, in words and figures.
+    pub reason: String,
+}
+
+/// Returns the section of a host that `path_and_query` belongs to, or `None` where it stands at the
+/// root and so belongs to no section.
+///
+/// It is the first path segment with numbers made alike, or the file at the root that takes a
+/// query.
+pub fn section_of(path_and_query: &str) -> Option<u64> {
+    let (path, query) = match path_and_query.split_once('?') {
+        Some((path, query)) => (path, Some(query)),
+        None => (path_and_query, None),
+    };
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let first = match (path.split_once('/'), query) {
+        (Some((first, _)), _) => first,
+        (None, Some(_)) => path,
+        (None, None) => return None,
+    };
+    let mut masked = String::with_capacity(first.len());
+    for c in first.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_lowercase() }) {
+        if c != '0' || !masked.ends_with('0') {
+            masked.push(c);
+        }
+    }
+    // Zero marks "no section" in the encoded form.
+    Some(xxh3_64(masked.as_bytes()).max(1))
+}
+
+/// The evidence about one host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostTrap {
+    whole: Track,
+    sections: Vec<(u64, Track)>,
+    texts: Ring,
+    shingles: Ring,
+}
+
+/// The last so many hashes.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Ring {
+    hashes: Vec<u32>,
+    oldest: u32,
+}
+
+impl Ring {
+    /// Adds a hash, unless it was there; returns whether it was.
+    fn remember(&mut self, hash: u32, most: usize) -> bool {
+        if self.hashes.contains(&hash) {
+            return true;
+        }
+        if self.hashes.len() < most {
+            self.hashes.push(hash);
+        } else {
+            self.hashes[self.oldest as usize % most] = hash;
+            self.oldest = (self.oldest + 1) % most as u32;
+        }
+        false
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.oldest.to_le_bytes());
+        out.extend((self.hashes.len() as u32).to_le_bytes());
+        self.hashes.iter().for_each(|hash| out.extend(hash.to_le_bytes()));
+    }
+
+    fn decode(read: &mut Reader<'_>, most: usize) -> Option<Ring> {
+        let oldest = read.u32()?;
+        let hashes = read.list(4, Reader::u32)?;
+        (hashes.len() <= most).then_some(Ring { hashes, oldest })
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Track {
+    pages: u32,
+    sum: f32,
+    /// Running share of new text, over about the last 64 pages.
+    share: f32,
+    level: Level,
+}
+
+impl HostTrap {
+    /// Returns how links into `section` are treated.
+    pub fn level(&self, section: Option<u64>) -> Level {
+        let track = self.sections.iter().find(|(known, _)| Some(*known) == section);
+        self.whole.level.max(track.map_or(Level::Healthy, |(_, track)| track.level))
+    }
+
+    /// Returns the share of new text over about the last 64 pages; 1 before the first.
+    pub fn share_of_new_text(&self) -> f64 {
+        if self.whole.pages == 0 { 1.0 } else { f64::from(self.whole.share) }
+    }
+
+    /// Returns the number of pages noted.
+    pub fn pages(&self) -> u32 {
+        self.whole.pages
+    }
+
+    /// Returns the worst level of the host and all its sections, for reports.
+    pub fn worst(&self) -> Level {
+        self.sections
+            .iter()
+            .map(|(_, track)| track.level)
+            .max()
+            .unwrap_or_default()
+            .max(self.whole.level)
+    }
+
+    /// Takes note of a page; returns the changes of level that follow, at most two.
+    pub fn note(
+        &mut self,
+        section: Option<u64>,
+        page: &Brought,
+        settings: &TrapSettings,
+    ) -> Vec<Transition> {
+        let (known_text, known_shingles) = self.remember(page);
+        let weight = Weight::of(page, known_text, known_shingles);
+        let mut changes = Vec::new();
+        let mut suspect = false;
+        if let Some(section) = section {
+            let track = self.track(section);
+            let change = track.add(&weight, true, settings);
+            suspect = track.level > Level::Healthy;
+            changes.extend(change.map(|change| Transition { section: Some(section), ..change }));
+        }
+        changes.extend(self.whole.add(&weight, !suspect, settings));
+        changes
+    }
+
+    /// Puts the host back among the healthy, keeping its counts: an operator's decision.
+    pub fn forgive(&mut self) {
+        let tracks = self.sections.iter_mut().map(|(_, track)| track);
+        for track in tracks.chain([&mut self.whole]) {
+            track.sum = 0.0;
+            track.level = Level::Healthy;
+        }
+    }
+
+    /// Remembers what a page brought; returns whether its text, or most of it, was known.
+    fn remember(&mut self, page: &Brought) -> (bool, bool) {
+        let text = self.texts.remember((page.core_digest >> 32) as u32, RECENT_TEXTS);
+        let sampled = page.sample.hashes();
+        let known = sampled.filter(|hash| self.shingles.remember(*hash, RECENT_SHINGLES)).count();
+        (text, known > SAMPLE_LEN / 2)
+    }
+
+    fn track(&mut self, section: u64) -> &mut Track {
+        let place = self.sections.iter().position(|(known, _)| *known == section);
+        let place = place.unwrap_or_else(|| {
+            if self.sections.len() < SECTIONS_MAX {
+                self.sections.push((section, Track::default()));
+                return self.sections.len() - 1;
+            }
+            let rank = |(at, (_, track)): &(usize, &(u64, Track))| (track.level, track.pages, *at);
+            let least = self.sections.iter().enumerate().min_by_key(rank).map_or(0, |(at, _)| at);
+            self.sections[least] = (section, Track::default());
+            least
+        });
+        &mut self.sections[place].1
+    }
+}
+
+/// How much a page counts, and how far it can push.
+struct Weight {
+    is_new: bool,
+    repeat: f32,
+    parks: bool,
+}
+
+impl Weight {
+    fn of(page: &Brought, known_text: bool, known_shingles: bool) -> Weight {
+        let (is_new, repeat, parks) = match () {
+            () if page.repeat || page.junk || known_text => (false, 1.0, true),
+            // Old text in a new order or mixture, as lists by facets have it.
+            () if page.near_repeat || known_shingles => (false, 0.5, true),
+            // A gallery has a few new words on every page: little text, but no proof of a trap.
+            () if page.thin => (false, 0.25, false),
+            () => (true, 0.0, true),
+        };
+        Weight { is_new, repeat, parks }
+    }
+}
+
+impl Track {
+    fn add(&mut self, page: &Weight, counts: bool, settings: &TrapSettings) -> Option<Transition> {
+        self.pages = self.pages.saturating_add(1);
+        let new = if page.is_new { 1.0 } else { 0.0 };
+        // The first pages weigh as in a plain mean, later ones as in a running one.
+        self.share += (new - self.share) / (self.pages.min(64) as f32);
+        if counts {
+            self.push(page, settings);
+        }
+        let to = self.level_now(settings);
+        if to == self.level {
+            return None;
+        }
+        let from = std::mem::replace(&mut self.level, to);
+        let percent = (self.share * 100.0).round();
+        let of = self.pages.min(64);
+        let reason =
+            format!("{percent} % of its last {of} pages had new text, of {} in all", self.pages);
+        Some(Transition { section: None, from, to, reason })
+    }
+
+    fn push(&mut self, page: &Weight, settings: &TrapSettings) {
+        let (healthy, trap) = (settings.healthy_share, settings.trap_share);
+        let step = if page.is_new {
+            (trap / healthy).ln()
+        } else {
+            page.repeat * ((1.0 - trap) / (1.0 - healthy)).ln()
+        };
+        let ceiling =
+            if page.parks { 1.25 * settings.parked_at } else { settings.parked_at * 0.99 };
+        let raised = (self.sum + step).min(ceiling.max(self.sum));
+        self.sum = raised.max(0.0);
+    }
+
+    /// Falls back only when the sum is half of what raised it, or levels would flicker.
+    fn level_now(&self, settings: &TrapSettings) -> Level {
+        let thresholds = [
+            (Level::Parked, settings.parked_at),
+            (Level::LowPriority, settings.low_priority_at),
+            (Level::Slowed, settings.slowed_at),
+        ];
+        let reached = |(level, at): &(Level, f32)| {
+            self.sum >= *at || (self.level >= *level && self.sum >= at / 2.0)
+        };
+        thresholds
+            .iter()
+            .find(|threshold| reached(threshold))
+            .map_or(Level::Healthy, |(level, _)| *level)
+    }
+}
+
+const LAYOUT: u8 = 1;
+const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, Level::Parked];
+
+impl HostTrap {
+    /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
+    /// the rings of digests and of shingles; numbers little-endian.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![LAYOUT];
+        self.whole.encode(&mut out);
+        out.extend((self.sections.len() as u32).to_le_bytes());
+        for (section, track) in &self.sections {
+            out.extend(section.to_le_bytes());
+            track.encode(&mut out);
+        }
+        self.texts.encode(&mut out);
+        self.shingles.encode(&mut out);
+        out
+    }
+
+    /// Decodes what [`HostTrap::encode`] wrote; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<HostTrap> {
+        let mut read = Reader(bytes);
+        (read.u8()? == LAYOUT).then_some(())?;
+        let whole = Track::decode(&mut read)?;
+        let sections = read.list(21, |read| Some((read.u64()?, Track::decode(read)?)))?;
+        let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
+        let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
+        let good = read.0.is_empty() && sections.len() <= SECTIONS_MAX;
+        good.then_some(HostTrap { whole, sections, texts, shingles })
+    }
+}
+
+impl Track {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.pages.to_le_bytes());
+        out.extend(self.sum.to_le_bytes());
+        out.extend(self.share.to_le_bytes());
+        out.push(self.level as u8);
+    }
+
+    fn decode(read: &mut Reader<'_>) -> Option<Track> {
+        let (pages, sum, share) = (read.u32()?, read.take()?, read.take()?);
+        let (sum, share) = (f32::from_le_bytes(sum), f32::from_le_bytes(share));
+        let level = *LEVELS.get(usize::from(read.u8()?))?;
+        (sum.is_finite() && share.is_finite()).then_some(Track { pages, sum, share, level })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::shingle::mix;
+
+    fn new(n: u64) -> Brought {
+        Brought { core_digest: mix(n), ..Brought::default() }
+    }
+
+    fn repeat(n: u64) -> Brought {
+        Brought { core_digest: mix(n % 5), repeat: true, ..Brought::default() }
+    }
+
+    /// Notes `pages` pages; returns after how many each level was first reached.
+    fn run(
+        host: &mut HostTrap,
+        pages: u64,
+        mut page: impl FnMut(u64) -> (Option<u64>, Brought),
+    ) -> [Option<u64>; 4] {
+        let mut reached = [None; 4];
+        for n in 0..pages {
+            let (section, brought) = page(n);
+            for change in host.note(section, &brought, &TrapSettings::default()) {
+                reached[change.to as usize].get_or_insert(n + 1);
+            }
+        }
+        reached
+    }
+
+    #[test]
+    fn a_trap_is_slowed_then_put_last_then_parked() {
+        let mut host = HostTrap::default();
+        let reached = run(&mut host, 200, |n| (None, repeat(n)));
+        assert_eq!(reached, [None, Some(14), Some(35), Some(103)]);
+        assert_eq!(host.level(None), Level::Parked);
+    }
+
+    #[test]
+    fn a_trap_with_a_little_new_text_is_parked_too() {
+        let mut host = HostTrap::default();
+        let page = |n| if mix(n).is_multiple_of(10) { new(n) } else { repeat(n) };
+        let [_, slowed, _, parked] = run(&mut host, 1000, |n| (None, page(n)));
+        assert!(slowed.unwrap() < 60 && parked.unwrap() < 400, "{slowed:?} {parked:?}");
+    }
+
+    #[test]
+    fn a_trap_is_recognised_by_its_own_texts_without_being_told() {
+        let mut host = HostTrap::default();
+        let page = |n: u64| Brought { core_digest: mix(n % 12), ..Brought::default() };
+        let reached = run(&mut host, 300, |n| (None, page(n)));
+        assert!(reached[Level::Parked as usize].unwrap() < 150);
+    }
+
+    #[test]
+    fn a_large_healthy_archive_is_not_mistaken_for_a_trap() {
+        // Share of new text, and the worst that may happen over 100,000 pages.
+        for (share, worst) in [
+            (100, Level::Healthy),
+            (90, Level::Healthy),
+            (70, Level::Slowed),
+            (50, Level::LowPriority),
+        ] {
+            for seed in 0..5 {
+                let mut host = HostTrap::default();
+                let is_new = |n: u64| mix(n ^ (seed << 50)) % 100 < share;
+                let page = |n| if is_new(n) { new(n) } else { repeat(n) };
+                let mut seen = Level::Healthy;
+                for n in 0..100_000 {
+                    host.note(None, &page(n), &TrapSettings::default());
+                    seen = seen.max(host.level(None));
+                }
+                assert!(seen <= worst, "{seen:?} at {share} %");
+            }
+        }
+    }
+
+    #[test]
+    fn a_calendar_is_parked_without_the_archive_around_it() {
+        let mut host = HostTrap::default();
+        let (calendar, archive) = (section_of("/calendar/2024/05"), section_of("/papers/1"));
+        // The calendar grows faster than the archive: four links in five are its own.
+        let page = |n| if n % 5 == 0 { (archive, new(n)) } else { (calendar, repeat(n)) };
+        run(&mut host, 2000, page);
+        assert_eq!(host.level(calendar), Level::Parked);
+        assert!(host.level(archive) <= Level::Slowed);
+        assert!(host.level(None) <= Level::Slowed);
+        run(&mut host, 50, |n| (archive, new(n + 10_000)));
+        assert_eq!(host.level(archive), Level::Healthy);
+    }
+
+    #[test]
+    fn a_trap_that_spreads_over_many_sections_parks_the_host() {
+        let mut host = HostTrap::default();
+        let reached = run(&mut host, 2000, |n| (Some(n / 3 + 1), repeat(n)));
+        assert!(reached[Level::Parked as usize].unwrap() <= 110);
+        assert_eq!(host.sections.len(), SECTIONS_MAX);
+    }
+
+    #[test]
+    fn a_gallery_of_thin_pages_is_put_last_at_worst() {
+        let mut host = HostTrap::default();
+        run(&mut host, 5000, |n| (None, Brought { thin: true, ..new(n) }));
+        assert_eq!(host.level(None), Level::LowPriority);
+    }
+
+    #[test]
+    fn new_text_brings_a_host_back() {
+        let mut host = HostTrap::default();
+        run(&mut host, 1000, |n| (None, repeat(n)));
+        assert_eq!(host.level(None), Level::Parked);
+        run(&mut host, 60, |n| (None, new(n + 100)));
+        assert_eq!(host.level(None), Level::Healthy);
+        run(&mut host, 1000, |n| (None, repeat(n)));
+        host.forgive();
+        assert_eq!(host.level(None), Level::Healthy);
+    }
+
+    #[test]
+    fn evidence_survives_its_encoding_and_nothing_else_is_taken_for_it() {
+        let mut host = HostTrap::default();
+        for pages in [0, 5, 3000] {
+            run(&mut host, pages, |n| {
+                (Some(n % 40 + 1), if n % 3 == 0 { new(n) } else { repeat(n) })
+            });
+            let bytes = host.encode();
+            assert_eq!(HostTrap::decode(&bytes).as_ref(), Some(&host));
+            assert!(bytes.len() < 7 * 1024);
+            assert_eq!(HostTrap::decode(&bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(HostTrap::decode(&[1; 12]), None);
+    }
+
+    #[test]
+    fn sections_are_first_segments_with_numbers_alike() {
+        assert_eq!(section_of("/2023/05/a"), section_of("/2024/11/b"));
+        assert_eq!(section_of("/Calendar/a"), section_of("/calendar/b?x=1"));
+        assert_ne!(section_of("/papers/a"), section_of("/calendar/a"));
+        assert_eq!(section_of("/about.html"), None);
+        assert_eq!(section_of("/cal.php?d=1"), section_of("/cal.php?d=2"));
+        assert_eq!(section_of("/"), None);
+    }
+
+    #[test]
+    fn a_reason_has_its_figures() {
+        let mut host = HostTrap::default();
+        let mut last = None;
+        for n in 0..14 {
+            last = host.note(None, &repeat(n), &TrapSettings::default()).pop();
+        }
+        let reason = last.unwrap().reason;
+        assert_eq!(reason, "0 % of its last 14 pages had new text, of 14 in all");
+    }
+
+    use crate::content::pages::{Chance, OwnBlock, Site, article, borrowed, edit, text, written};
+    use crate::content::{BlockKind, Content, Page, Settings, SiteModel};
+
+    /// Crawls `pages` pages of a made-up host through the whole content stage; returns after how
+    /// many pages each level was first reached, and how many pages of text the host had brought.
+    fn crawl(
+        pages: u64,
+        page: impl Fn(u64) -> (String, Vec<OwnBlock>),
+    ) -> ([Option<u64>; 4], Level) {
+        let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+        let (mut host, mut seen) = (HostTrap::default(), std::collections::BTreeSet::new());
+        let mut reached = [None; 4];
+        for n in 0..pages {
+            let (target, blocks) = page(n);
+            let blocks = borrowed(&blocks);
+            let known = model.boilerplate();
+            let analysis = content.analyse(&Page { blocks: &blocks, links: 0 }, &known);
+            model.observe(&analysis, content.settings());
+            let brought = Brought {
+                core_digest: analysis.core_digest,
+                sample: analysis.sample,
+                repeat: !seen.insert(analysis.text_digest) && !analysis.thin,
+                thin: analysis.thin,
+                ..Brought::default()
+            };
+            for change in host.note(section_of(&target), &brought, &TrapSettings::default()) {
+                reached[change.to as usize].get_or_insert(n + 1);
+            }
+        }
+        (reached, host.level(section_of(&page(pages - 1).0)))
+    }
+
+    fn said(text: String) -> OwnBlock {
+        OwnBlock::own(text, BlockKind::Paragraph)
+    }
+
+    /// Checks that a trap is parked within `most` pages.
+    fn check_trap(name: &str, most: u64, page: impl Fn(u64) -> (String, Vec<OwnBlock>)) {
+        let (reached, level) = crawl(most, page);
+        assert_eq!(level, Level::Parked, "{name} {reached:?}");
+    }
+
+    #[test]
+    fn traps_of_many_kinds_are_parked_within_a_few_hundred_pages() {
+        let site = Site::new(77);
+        let goods: Vec<String> = (0..60).map(|n| written(&text(n << 8, 9), site.script)).collect();
+        check_trap("calendar", 200, |n| {
+            let (year, month) = (2000 + n / 12, n % 12 + 1);
+            let mut days = vec![said(format!("Calendar {month} {year}"))];
+            days.extend((1..=28).map(|day| OwnBlock::own(format!("{day}"), BlockKind::Cell)));
+            (format!("/calendar/{year}/{month}"), site.page(&days, n))
+        });
+        check_trap("session ids", 200, |n| {
+            let own = article(&text(n % 30, 300), site.script, n % 30);
+            (format!("/s{:x}/page{}", mix(n), n % 30), site.page(&own, n))
+        });
+        check_trap("facets", 400, |n| {
+            let mut chance = Chance(n);
+            let mut shown = goods.clone();
+            chance.shuffle(&mut shown);
+            shown.truncate(10 + chance.below(10) as usize);
+            let items = shown.into_iter().map(|good| OwnBlock::own(good, BlockKind::ListItem));
+            let items: Vec<OwnBlock> = items.collect();
+            (format!("/shop?order={n}"), site.page(&items, n))
+        });
+        check_trap("the same few texts, edited on every visit", 500, |n| {
+            let own = article(&edit(&text(n % 20, 300), 0.02, n), site.script, n);
+            (format!("/view/{n}"), site.page(&own, n))
+        });
+    }
+
+    #[test]
+    fn healthy_hosts_of_many_kinds_are_left_alone() {
+        let site = Site::new(78);
+        let check = |name: &str, worst: Level, page: &dyn Fn(u64) -> (String, Vec<OwnBlock>)| {
+            let (reached, _) = crawl(3000, page);
+            let worst_reached = reached.iter().rposition(Option::is_some).unwrap_or(0);
+            assert!(worst_reached <= worst as usize, "{name} {reached:?}");
+        };
+        let of = |n: u64, words: usize| article(&text(n << 9, words), site.script, n);
+        check("archive", Level::Healthy, &|n| {
+            (format!("/papers/{n}"), site.page(&of(n, 80 + (n % 300) as usize), n))
+        });
+        check("archive of short notes", Level::Healthy, &|n| {
+            (format!("/notes/{n}"), site.page(&of(n, 30), n))
+        });
+        check("archive with a print view of every second page", Level::Slowed, &|n| {
+            let which = if n % 3 == 2 { n - 1 } else { n };
+            (format!("/papers/{n}"), site.page(&of(which, 200), n))
+        });
+    }
+}

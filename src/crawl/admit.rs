@@ -1,0 +1,302 @@
+//! From a lease to a visit: robots.txt, the rules once more, the fetch gate.
+
+use std::time::Duration;
+
+use super::error::CrawlError;
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::db::Batch;
+use crate::db::families::hosts::{self, LeaseRecord};
+use crate::db::families::seen::{self, Known};
+use crate::db::families::suppressed::{self, Suppression};
+use crate::db::families::{queue, urls};
+use crate::filter::Usage;
+use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
+use crate::robots;
+use crate::url::{CrawlUrl, Fingerprint, Origin};
+
+/// How long a host waits for another host to answer for its robots.txt before it looks again.
+const REDIRECT_POLL: Duration = Duration::from_secs(10);
+
+/// How long a redirected robots.txt may take before it counts as no answer.
+const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// A lease that may be used, and what was decided on the way.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) lease: Lease,
+    pub(super) rules_version: u64,
+    /// The key of the URL under the rules, where it differs.
+    pub(super) canonical: Option<String>,
+    /// What robots.txt said, in words.
+    pub(super) robots: Option<String>,
+    pub(super) via: Option<CrawlUrl>,
+}
+
+enum Leave {
+    Go { robots: Option<String> },
+    Robots(CrawlUrl, u32),
+    Hold(Timestamp),
+    Refuse { reason: &'static str, detail: String },
+}
+
+impl State {
+    /// Decides what becomes of a lease: a visit of its URL, a visit of the robots.txt that must come
+    /// first, or neither; then the lease is ended here and `None` returned.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn admit(
+        &mut self,
+        lease: Lease,
+        now: Timestamp,
+    ) -> Result<Option<Admitted>, CrawlError> {
+        match lease.waiting.errand {
+            Errand::Robots { .. } => return self.start(lease, None, now).map(Some),
+            Errand::Probe(number) if !self.awaits_probe(number) => {
+                let detail = "asked for by an earlier run".to_owned();
+                return self.refuse(lease, "stale-probe", detail, now);
+            }
+            Errand::Probe(_) | Errand::Page => {}
+        }
+        let url = lease.waiting.url.clone();
+        let origin = url.origin();
+        match self.ask_robots(&url, &origin, now)? {
+            Leave::Robots(target, hops) => {
+                let errand = Errand::Robots { origin, hops, row: false };
+                let lease = lease.exchange(&mut self.frontier, target, errand);
+                self.start(lease, None, now).map(Some)
+            }
+            Leave::Hold(until) => {
+                if let Some(record) = self.frontier.record_mut(lease.host) {
+                    record.pace.hold_until(until);
+                }
+                let (record, parting) = self.frontier.put_back(lease, now);
+                let mut batch = Batch::default();
+                self.part(&mut batch, record, parting)?;
+                self.commit(batch, now)?;
+                Ok(None)
+            }
+            Leave::Refuse { reason, detail } => self.refuse(lease, reason, detail, now),
+            Leave::Go { robots } => self.pass_gates(lease, robots, now),
+        }
+    }
+
+    fn ask_robots(
+        &mut self,
+        url: &CrawlUrl,
+        origin: &Origin,
+        now: Timestamp,
+    ) -> Result<Leave, CrawlError> {
+        let entry = self.robots_of(origin)?.filter(|entry| !entry.is_stale(now));
+        let Some(entry) = entry else {
+            return Ok(self.seek_robots(url, origin, now));
+        };
+        let verdict = entry.allows(url);
+        let reason = verdict.reason;
+        Ok(match (verdict.allowed, entry.failures()) {
+            (true, _) => Leave::Go { robots: Some(reason) },
+            (false, 0) => Leave::Refuse { reason: "robots-disallowed", detail: reason },
+            (false, failures) if failures >= self.settings.robots_failures_max => {
+                Leave::Refuse { reason: "robots-unreachable", detail: reason }
+            }
+            (false, _) => Leave::Hold(entry.valid_until),
+        })
+    }
+
+    fn seek_robots(&mut self, url: &CrawlUrl, origin: &Origin, now: Timestamp) -> Leave {
+        let first = CrawlUrl::parse(&robots::robots_url(url)).map(|target| (target, 0));
+        let Some(pending) = self.pending_robots.get(origin) else {
+            return first.map_or_else(
+                |error| Leave::Refuse { reason: "bad-url", detail: error.to_string() },
+                |(target, hops)| Leave::Robots(target, hops),
+            );
+        };
+        if pending.target.host_str() == url.host_str() {
+            return Leave::Robots(pending.target.clone(), pending.hops);
+        }
+        if now.since(pending.since) < REDIRECT_PATIENCE {
+            return Leave::Hold(now.plus(REDIRECT_POLL));
+        }
+        self.pending_robots.remove(origin);
+        Leave::Hold(now.plus(REDIRECT_POLL))
+    }
+
+    fn pass_gates(
+        &mut self,
+        lease: Lease,
+        robots: Option<String>,
+        now: Timestamp,
+    ) -> Result<Option<Admitted>, CrawlError> {
+        if lease.waiting.errand != Errand::Page {
+            return self.start(lease, robots, now).map(Some);
+        }
+        let rules = self.rules.snapshot();
+        let url = lease.waiting.url.clone();
+        let canonized = rules.canonize(&url);
+        let own = lease.waiting.fingerprint;
+        let key = canonized.key.fingerprint();
+        if key != own && !rules.audits(&url) {
+            if let Some(by) = self.other_holder(own, key)? {
+                let ids = canonized.rules.iter().map(|rule| rule.0).collect();
+                return self.suppress(lease, by, ids, rules.version(), now);
+            }
+            let mut batch = Batch::default();
+            self.know(&mut batch, key, Known::By(own));
+            self.commit(batch, now)?;
+        }
+        let record = self.frontier.active(lease.host).map(|active| &active.record);
+        let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
+        let total = Usage {
+            pages: self.counters.done + self.counters.in_flight,
+            bytes: self.counters.bytes,
+        };
+        let verdict = self.filter.fetch(&url, &host, &total);
+        if !verdict.accept {
+            let detail = verdict.reason.to_string();
+            return self.refuse(lease, verdict.code(), detail, now);
+        }
+        let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
+        let mut admitted = self.start(lease, robots, now)?;
+        admitted.canonical = canonical;
+        admitted.rules_version = rules.version();
+        Ok(Some(admitted))
+    }
+
+    /// Returns the URL that stands for `key`, if it is another one than `own`, and not itself one
+    /// that was refused or failed: what cannot be fetched stands for nothing.
+    fn other_holder(
+        &self,
+        own: Fingerprint,
+        key: Fingerprint,
+    ) -> Result<Option<Fingerprint>, CrawlError> {
+        if !self.may_know(key) {
+            return Ok(None);
+        }
+        let by = match seen::get(&self.db, key)? {
+            Some(Known::Itself) => key,
+            Some(Known::By(by)) => by,
+            None => return Ok(None),
+        };
+        if by == own {
+            return Ok(None);
+        }
+        let record = urls::get(&self.db, by)?;
+        let stands = record.is_some_and(|record| match record.state {
+            UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
+            UrlState::Done(done) => (200..400).contains(&done.status),
+            UrlState::Refused { .. } | UrlState::Failed { .. } => false,
+        });
+        Ok(stands.then_some(by))
+    }
+
+    /// Notes the lease durably, so that a crash knows which host may have been asked, and counts the
+    /// URL as in flight.
+    fn start(
+        &mut self,
+        lease: Lease,
+        robots: Option<String>,
+        now: Timestamp,
+    ) -> Result<Admitted, CrawlError> {
+        let mut batch = Batch::default();
+        let record = LeaseRecord { url: lease.waiting.url.to_string(), given: now };
+        hosts::put_lease(&mut batch, &self.db, lease.host, &record);
+        if lease.waiting.errand == Errand::Page {
+            self.counters.queued = self.counters.queued.saturating_sub(1);
+            self.counters.in_flight += 1;
+        }
+        self.db.commit(batch)?;
+        let via = match lease.waiting.via {
+            Some(via) => urls::get(&self.db, via)?.and_then(|r| CrawlUrl::parse(&r.url).ok()),
+            None => None,
+        };
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, via })
+    }
+
+    /// Removes the row of a lease and moves the host's floor behind it.
+    pub(super) fn take_row(&mut self, batch: &mut Batch, lease: &Lease) {
+        if matches!(lease.waiting.errand, Errand::Robots { row: false, .. }) {
+            return;
+        }
+        let place = lease.waiting.place;
+        queue::delete(batch, &self.db, lease.host, place);
+        if let Some(record) = self.frontier.record_mut(lease.host) {
+            record.queued = record.queued.saturating_sub(1);
+            let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];
+            *floor = (*floor).max(place.serial + 1);
+        }
+    }
+
+    fn refuse(
+        &mut self,
+        lease: Lease,
+        reason: &'static str,
+        detail: String,
+        now: Timestamp,
+    ) -> Result<Option<Admitted>, CrawlError> {
+        let mut batch = Batch::default();
+        self.take_row(&mut batch, &lease);
+        if lease.waiting.errand == Errand::Page {
+            self.settle_url(&mut batch, lease.waiting.fingerprint, |record| {
+                record.state = UrlState::Refused { reason: reason.to_owned(), detail, at: now };
+            })?;
+            self.counters.queued = self.counters.queued.saturating_sub(1);
+            self.counters.refused += 1;
+            self.restore_all(&mut batch, lease.waiting.fingerprint)?;
+        }
+        if let Errand::Probe(number) = lease.waiting.errand {
+            self.probe_forbidden(number, now)?;
+        }
+        self.count(reason);
+        let (record, parting) = self.frontier.skip(lease, now);
+        self.part(&mut batch, record, parting)?;
+        self.commit(batch, now)?;
+        Ok(None)
+    }
+
+    fn suppress(
+        &mut self,
+        lease: Lease,
+        by: Fingerprint,
+        rules: Vec<u64>,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<Option<Admitted>, CrawlError> {
+        let mut batch = Batch::default();
+        self.take_row(&mut batch, &lease);
+        let own = lease.waiting.fingerprint;
+        self.tell_suppressed(&rules);
+        let how = Suppression { rules: rules.clone(), at: now };
+        suppressed::put(&mut batch, &self.db, by, own, &how);
+        self.settle_url(&mut batch, own, |record| {
+            record.state = UrlState::Suppressed { by, rules, version, at: now };
+        })?;
+        self.counters.queued = self.counters.queued.saturating_sub(1);
+        self.counters.known += 1;
+        self.counters.suppressed += 1;
+        self.count("suppressed");
+        let (record, parting) = self.frontier.skip(lease, now);
+        self.part(&mut batch, record, parting)?;
+        self.commit(batch, now)?;
+        Ok(None)
+    }
+
+    /// Puts back the URLs that were suppressed in favour of one that came to nothing.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn restore_all(
+        &mut self,
+        batch: &mut Batch,
+        by: Fingerprint,
+    ) -> Result<u64, CrawlError> {
+        let mut restored = 0;
+        for (url, _) in suppressed::of(&self.db, by, RESTORE_STEP)? {
+            restored += u64::from(self.restore_suppressed(batch, by, url)?);
+        }
+        Ok(restored)
+    }
+}
+
+/// Suppressed forms that come back in one batch; under one key there are rarely more.
+const RESTORE_STEP: usize = 1000;

@@ -1,0 +1,237 @@
+//! The politeness auditor: proves from the crawl log alone that nobody was hurried.
+//!
+//! For every host the next request must not begin before the last one's end plus the gap that was due
+//! then; the same for groups. The log tells begin, duration and gap of every request that was made,
+//! so the proof needs nothing else, and it does not share the frontier's code.
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::log::{Line, files};
+
+/// Violations that are shown; all are counted.
+const SHOWN_MAX: usize = 100;
+
+/// What the log proves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Audit {
+    /// Requests in the log.
+    pub requests: u64,
+    /// Hosts that were asked.
+    pub hosts: BTreeMap<String, HostAudit>,
+    /// Requests that came too early, at most a hundred.
+    pub violations: Vec<Violation>,
+    /// How many there were in all.
+    pub violations_total: u64,
+    /// Lines that could not be read: file, line number, why.
+    pub bad_lines: Vec<(String, u64, String)>,
+}
+
+/// One host in the log.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct HostAudit {
+    /// Requests to it.
+    pub requests: u64,
+    /// Smallest rest that was due, in milliseconds.
+    pub gap_due_min_ms: u64,
+    /// Smallest rest that was kept, in milliseconds.
+    pub rest_min_ms: Option<u64>,
+    /// Smallest time by which a request came later than it had to, in milliseconds.
+    pub margin_min_ms: Option<i64>,
+}
+
+/// A request that came too early.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// File and line.
+    pub at: String,
+    /// The host, or the group as `group:N`.
+    pub who: String,
+    /// What was fetched.
+    pub url: String,
+    /// The rest that was due, in milliseconds.
+    pub due_ms: u64,
+    /// The rest that was kept, negative where the request before was still under way.
+    pub rest_ms: i64,
+}
+
+/// Why an audit cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// There is nothing to read.
+    #[error("read the crawl log in {dir}: {why}; give the crawl's directory with --dir")]
+    Unreadable {
+        /// The directory.
+        dir: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Before {
+    end: u64,
+    allowed: u64,
+}
+
+/// Audits the log in `dir`, all of it or one host of it.
+///
+/// # Errors
+/// Returns why the log cannot be read; a bad line is part of the answer.
+pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
+    let unreadable = |why: String| AuditError::Unreadable { dir: dir.to_owned(), why };
+    let files = files(dir).map_err(|error| unreadable(error.to_string()))?;
+    if files.is_empty() {
+        return Err(unreadable("there is no crawl-NNNNN.jsonl".to_owned()));
+    }
+    let mut requests = Vec::new();
+    let mut audit = Audit::default();
+    for file in &files {
+        read(file, host, &mut requests, &mut audit)
+            .map_err(|error| unreadable(format!("{}: {error}", file.display())))?;
+    }
+    // Lines stand in the order in which visits ended; the proof needs the order in which they began.
+    requests.sort_by_key(|request| request.began);
+    let mut hosts = BTreeMap::new();
+    let mut groups = BTreeMap::new();
+    for request in &requests {
+        judge_host(&mut audit, &mut hosts, request);
+        judge_group(&mut audit, &mut groups, request);
+    }
+    Ok(audit)
+}
+
+struct Request {
+    at: String,
+    host: String,
+    url: String,
+    began: u64,
+    end: u64,
+    gap: u64,
+    group: Option<(u64, u64)>,
+}
+
+fn read(
+    file: &Path,
+    host: Option<&str>,
+    requests: &mut Vec<Request>,
+    audit: &mut Audit,
+) -> std::io::Result<()> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let lines = std::io::BufReader::new(std::fs::File::open(file)?).lines();
+    for (number, line) in (1u64..).zip(lines) {
+        let line = line?;
+        match serde_json::from_str::<Line>(&line) {
+            Ok(line) if host.is_none_or(|host| host == line.host) => requests.push(Request {
+                at: format!("{name}:{number}"),
+                began: line.at_ms,
+                end: line.at_ms.saturating_add(line.took_ms),
+                gap: line.gap_ms,
+                group: line.group.zip(line.group_gap_ms),
+                host: line.host,
+                url: line.url,
+            }),
+            Ok(_) => {}
+            Err(error) if audit.bad_lines.len() < SHOWN_MAX => {
+                audit.bad_lines.push((name.clone(), number, error.to_string()));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn judge_host(audit: &mut Audit, before: &mut BTreeMap<String, Before>, request: &Request) {
+    audit.requests += 1;
+    let host = audit.hosts.entry(request.host.clone()).or_default();
+    host.requests += 1;
+    if let Some(last) = before.get(&request.host) {
+        let rest = request.began as i64 - last.end as i64;
+        let margin = request.began as i64 - last.allowed as i64;
+        let due = last.allowed.saturating_sub(last.end);
+        host.gap_due_min_ms =
+            if host.rest_min_ms.is_none() { due } else { host.gap_due_min_ms.min(due) };
+        let kept = u64::try_from(rest).unwrap_or(0);
+        host.rest_min_ms = Some(host.rest_min_ms.map_or(kept, |least| least.min(kept)));
+        host.margin_min_ms = Some(host.margin_min_ms.map_or(margin, |least| least.min(margin)));
+        if margin < 0 {
+            let who = request.host.clone();
+            blame(audit, request, who, due, rest);
+        }
+    }
+    let allowed = request.end.saturating_add(request.gap);
+    let earlier = before.get(&request.host).map_or(0, |last| last.allowed);
+    let now = Before { end: request.end, allowed: allowed.max(earlier) };
+    before.insert(request.host.clone(), now);
+}
+
+fn judge_group(audit: &mut Audit, before: &mut BTreeMap<u64, Before>, request: &Request) {
+    let Some((group, gap)) = request.group else { return };
+    if let Some(last) = before.get(&group)
+        && request.began < last.allowed
+    {
+        let rest = request.began as i64 - last.end as i64;
+        let due = last.allowed.saturating_sub(last.end);
+        blame(audit, request, format!("group:{group}"), due, rest);
+    }
+    let allowed = request.end.saturating_add(gap);
+    before.insert(group, Before { end: request.end, allowed });
+}
+
+fn blame(audit: &mut Audit, request: &Request, who: String, due_ms: u64, rest_ms: i64) {
+    audit.violations_total += 1;
+    if audit.violations.len() < SHOWN_MAX {
+        let (at, url) = (request.at.clone(), request.url.clone());
+        audit.violations.push(Violation { at, who, url, due_ms, rest_ms });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn check(requests: &[(&str, u64, u64, u64)], want: u64) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = std::fs::File::create(dir.path().join("crawl-00001.jsonl")).unwrap();
+        for (host, at_ms, took_ms, gap_ms) in requests {
+            let line = Line {
+                host: (*host).to_owned(),
+                at_ms: *at_ms,
+                took_ms: *took_ms,
+                gap_ms: *gap_ms,
+                ..Line::default()
+            };
+            writeln!(file, "{}", serde_json::to_string(&line).unwrap()).unwrap();
+        }
+        assert_eq!(audit(dir.path(), None).unwrap().violations_total, want);
+    }
+
+    #[test]
+    fn a_kept_gap_is_no_violation_and_a_broken_one_is() {
+        check(&[("a", 0, 10, 100), ("a", 110, 10, 100)], 0);
+        check(&[("a", 0, 10, 100), ("a", 109, 10, 100)], 1);
+        check(&[("a", 0, 10, 100), ("b", 1, 10, 100)], 0);
+    }
+
+    #[test]
+    fn two_requests_under_way_at_once_are_a_violation() {
+        check(&[("a", 0, 50, 0), ("a", 20, 5, 0)], 1);
+    }
+
+    #[test]
+    fn a_longer_wish_is_not_forgotten_after_a_shorter_one() {
+        check(&[("a", 0, 10, 1000), ("a", 5, 1, 10), ("a", 500, 1, 10)], 2);
+    }
+
+    #[test]
+    fn a_bad_line_is_named_and_the_others_are_judged() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("crawl-00001.jsonl"), "{\"host\":\n{}\n").unwrap();
+        let audit = audit(dir.path(), None).unwrap();
+        assert_eq!((audit.bad_lines.len(), audit.bad_lines[0].1, audit.requests), (1, 1, 1));
+    }
+}

@@ -1,0 +1,378 @@
+//! Links into rows: the schedule gate, the URL-seen test, the queue.
+
+use std::collections::HashMap;
+
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::db::families::queue::Item;
+use crate::db::families::seen::{self, Known};
+use crate::db::families::suppressed::{self, Suppression};
+use crate::db::families::urls;
+use crate::db::{Batch, DbError};
+use crate::filter::{Candidate, Found, Reason};
+use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// Letters of a discovery path that are kept.
+const PATH_MAX: usize = 64;
+
+/// A URL that was found.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// In normal form.
+    pub url: CrawlUrl,
+    /// How it was found.
+    pub found: Found,
+    /// Letter of the hop.
+    pub letter: char,
+    /// True if the link says rel=nofollow.
+    pub nofollow: bool,
+}
+
+/// The page on which links were found.
+#[derive(Clone, Debug)]
+pub(super) struct Via<'a> {
+    pub(super) url: &'a CrawlUrl,
+    pub(super) fingerprint: Fingerprint,
+    pub(super) path: &'a str,
+    pub(super) hops: u16,
+    /// Its links come last: host or page show what is known already.
+    pub(super) stale: bool,
+}
+
+/// A seed, as the seed list gives it.
+#[derive(Clone, Debug)]
+pub struct SeedUrl {
+    /// In normal form.
+    pub url: CrawlUrl,
+    /// Priority, where the list says one.
+    pub priority: Option<u8>,
+    /// Links to follow from here, where the list says how many; `scope.hops_max` still holds.
+    pub hops_max: Option<u16>,
+}
+
+struct Accepted<'l> {
+    link: &'l Link,
+    own: Fingerprint,
+    key: Fingerprint,
+    rules: Vec<u64>,
+    hops: u16,
+    priority: Option<u8>,
+}
+
+impl State {
+    /// Adds seeds that are not known yet.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn discover_seeds(
+        &mut self,
+        batch: &mut Batch,
+        seeds: &[SeedUrl],
+        now: Timestamp,
+    ) -> Result<u64, DbError> {
+        let before = self.counters.queued;
+        let mut accepted = Vec::new();
+        let links: Vec<Link> = seeds
+            .iter()
+            .map(|seed| Link {
+                url: seed.url.clone(),
+                found: Found::Seed,
+                letter: ' ',
+                nofollow: false,
+            })
+            .collect();
+        let filter = self.filter.clone();
+        let rules = self.rules.snapshot();
+        let gate = filter.page(&*rules);
+        for (seed, link) in seeds.iter().zip(&links) {
+            self.counters.discovered += 1;
+            let scheduled = gate.schedule(&Candidate::seed(&link.url));
+            if !scheduled.verdict.accept {
+                self.refuse_found(batch, link, None, &scheduled.verdict, now)?;
+                continue;
+            }
+            let own = link.url.fingerprint();
+            let canonized = scheduled.canonized;
+            // A seed with fewer hops to go begins as if it had come the rest of the way already.
+            let most = filter.settings().hops_max;
+            let hops = seed.hops_max.map_or(0, |hops| most.saturating_sub(hops));
+            accepted.push(Accepted {
+                link,
+                own,
+                key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
+                rules: canonized.map(|c| c.rules).unwrap_or_default(),
+                hops,
+                priority: seed.priority,
+            });
+        }
+        self.admit_new(batch, None, accepted, gate.version(), now)?;
+        Ok(self.counters.queued - before)
+    }
+
+    /// Passes the links of a page through the schedule gate and the URL-seen test, and queues those
+    /// that are new. All meet one filter and one version of the rules (I6), which is returned.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn discover(
+        &mut self,
+        batch: &mut Batch,
+        via: &Via<'_>,
+        links: &[Link],
+        now: Timestamp,
+    ) -> Result<u64, DbError> {
+        let filter = self.filter.clone();
+        let rules = self.rules.snapshot();
+        let gate = filter.page(&*rules);
+        let embeds_so_far = via.path.chars().rev().take_while(|letter| *letter == 'E').count();
+        let from_seed = via.path.chars().all(|letter| letter == 'R');
+        let mut accepted = Vec::with_capacity(links.len());
+        for link in links {
+            self.counters.discovered += 1;
+            let (embed, redirect) = (link.found == Found::Embed, link.found == Found::Redirect);
+            let hops = via.hops.saturating_add(u16::from(!embed && !redirect));
+            let candidate = Candidate {
+                url: &link.url,
+                via: Some(via.url),
+                found: link.found,
+                hops,
+                embed_hops: if embed { embeds_so_far as u16 + 1 } else { 0 },
+                from_seed: redirect && from_seed,
+                nofollow: link.nofollow,
+            };
+            let scheduled = gate.schedule(&candidate);
+            if !scheduled.verdict.accept {
+                self.refuse_found(batch, link, Some(via), &scheduled.verdict, now)?;
+                continue;
+            }
+            if matches!(scheduled.verdict.reason, Reason::SeedRedirect) {
+                self.widen_scope(batch, &link.url);
+            }
+            let own = link.url.fingerprint();
+            let canonized = scheduled.canonized;
+            accepted.push(Accepted {
+                link,
+                own,
+                key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
+                rules: canonized.map(|c| c.rules).unwrap_or_default(),
+                hops,
+                priority: None,
+            });
+        }
+        self.admit_new(batch, Some(via), accepted, gate.version(), now)?;
+        Ok(gate.version())
+    }
+
+    /// Records a refusal, unless the URL has a record already: what one page may not lead to,
+    /// another may.
+    fn refuse_found(
+        &mut self,
+        batch: &mut Batch,
+        link: &Link,
+        via: Option<&Via<'_>>,
+        verdict: &crate::filter::Verdict,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        self.counters.refused += 1;
+        self.count(verdict.code());
+        let own = link.url.fingerprint();
+        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+            let state = UrlState::Refused {
+                reason: verdict.code().to_owned(),
+                detail: verdict.reason.to_string(),
+                at: now,
+            };
+            let record = new_record(link, via, 0, state, now);
+            urls::put(batch, &self.db, own, &record);
+        }
+        Ok(())
+    }
+
+    fn admit_new(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        accepted: Vec<Accepted<'_>>,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let mut maybe: Vec<Fingerprint> = accepted
+            .iter()
+            .flat_map(|one| [one.own, one.key])
+            .filter(|key| self.may_know(*key))
+            .collect();
+        maybe.sort_unstable();
+        maybe.dedup();
+        let answers = seen::get_many(&self.db, &maybe)?;
+        let mut known: HashMap<Fingerprint, Known> =
+            maybe.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
+        for one in accepted {
+            self.admit_one(batch, via, &one, version, &mut known, now)?;
+        }
+        Ok(())
+    }
+
+    fn admit_one(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        version: u64,
+        known: &mut HashMap<Fingerprint, Known>,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        match known.get(&one.own).copied() {
+            Some(Known::Itself) => {
+                self.counters.known += 1;
+                self.count("known");
+                return Ok(());
+            }
+            // Its text is the key of another URL, which stands for it if the rules still say so.
+            Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+                known.insert(one.own, Known::Itself);
+                return self.suppress_found(batch, via, one, by, version, now);
+            }
+            Some(Known::By(_)) | None => {}
+        }
+        if one.key != one.own {
+            let by = match known.get(&one.key).copied() {
+                Some(Known::Itself) => Some(one.key),
+                Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
+                Some(Known::By(_)) | None => None,
+            };
+            if let Some(by) = by.filter(|by| *by != one.own)
+                && !self.is_audited(one)
+            {
+                known.insert(one.own, Known::Itself);
+                return self.suppress_found(batch, via, one, by, version, now);
+            }
+            if by.is_none() {
+                known.insert(one.key, Known::By(one.own));
+                self.know(batch, one.key, Known::By(one.own));
+            }
+        }
+        known.insert(one.own, Known::Itself);
+        self.know(batch, one.own, Known::Itself);
+        self.queue_found(batch, via, one, now)
+    }
+
+    /// Returns true if the rules still give `by` the key `key`. A retired rule leaves its keys
+    /// behind; this is where they lose their meaning.
+    fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
+        let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        Ok(self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+    }
+
+    fn is_audited(&self, one: &Accepted<'_>) -> bool {
+        self.rules.snapshot().audits(&one.link.url)
+    }
+
+    fn queue_found(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let belongs = matches!(one.link.found, Found::Embed | Found::Redirect | Found::Seed);
+        let stale = via.is_some_and(|via| via.stale);
+        let priority =
+            one.priority.unwrap_or_else(|| priority(Rank { hops: one.hops, belongs, stale }));
+        let host = self.host_id(&one.link.url.host())?;
+        let status = self.host(host)?.map(|record| record.status);
+        if let Some(HostStatus::GivenUp { reason, .. }) = status {
+            let reason_code = "host-given-up".to_owned();
+            let state = UrlState::Failed { reason: reason_code, detail: reason, at: now };
+            let record = new_record(one.link, via, one.hops, state, now);
+            urls::put(batch, &self.db, one.own, &record);
+            self.counters.failed += 1;
+            self.count("host-given-up");
+            return Ok(());
+        }
+        let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
+        let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
+        urls::put(batch, &self.db, one.own, &record);
+        self.counters.queued += 1;
+        Ok(())
+    }
+
+    fn suppress_found(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        by: Fingerprint,
+        version: u64,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        self.know(batch, one.own, Known::Itself);
+        self.counters.known += 1;
+        self.counters.suppressed += 1;
+        self.count("suppressed");
+        let rules = one.rules.clone();
+        self.tell_suppressed(&rules);
+        let how = Suppression { rules: rules.clone(), at: now };
+        suppressed::put(batch, &self.db, by, one.own, &how);
+        let state = UrlState::Suppressed { by, rules, version, at: now };
+        let record = new_record(one.link, via, one.hops, state, now);
+        urls::put(batch, &self.db, one.own, &record);
+        Ok(())
+    }
+
+    /// Puts a suppressed URL back into the frontier.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn restore_suppressed(
+        &mut self,
+        batch: &mut Batch,
+        by: Fingerprint,
+        url: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let Some(how) = suppressed::get(&self.db, by, url)? else { return Ok(false) };
+        suppressed::delete(batch, &self.db, by, url, &how);
+        let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
+        let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        if !matches!(record.state, UrlState::Suppressed { .. }) {
+            return Ok(false);
+        }
+        let host = self.host_id(&parsed.host())?;
+        let rank = Rank { hops: record.hops, belongs: false, stale: false };
+        let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        record.state = UrlState::Queued(place);
+        urls::put(batch, &self.db, url, &record);
+        self.counters.known = self.counters.known.saturating_sub(1);
+        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
+        self.counters.queued += 1;
+        self.count("restored");
+        Ok(true)
+    }
+}
+
+fn new_record(
+    link: &Link,
+    via: Option<&Via<'_>>,
+    hops: u16,
+    state: UrlState,
+    now: Timestamp,
+) -> UrlRecord {
+    let mut path = via.map_or(String::new(), |via| via.path.to_owned());
+    if via.is_some() {
+        path.push(link.letter);
+    }
+    if path.len() > PATH_MAX {
+        path.drain(..path.len() - PATH_MAX);
+    }
+    UrlRecord {
+        url: link.url.as_str().to_owned(),
+        via: via.map(|via| via.fingerprint),
+        path,
+        hops,
+        discovered: now,
+        state,
+        attempts: 0,
+        busy: 0,
+    }
+}

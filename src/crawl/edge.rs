@@ -1,0 +1,42 @@
+//! The four things a crawl touches the world with, as one argument.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use crate::archive::{Archive, ArchiveError, Capture, Written};
+use crate::clock::Clock;
+
+/// Where captures go.
+pub trait Store: Send + Sync + 'static {
+    /// Appends the records of a capture and answers when they are in the file.
+    fn write(
+        &self,
+        capture: Arc<Capture>,
+    ) -> impl Future<Output = Result<Written, ArchiveError>> + Send;
+
+    /// Makes what was written safe against a power cut.
+    fn sync(&self) -> impl Future<Output = Result<(), ArchiveError>> + Send;
+}
+
+impl Store for Archive {
+    async fn write(&self, capture: Arc<Capture>) -> Result<Written, ArchiveError> {
+        Archive::write(self, capture).await
+    }
+
+    async fn sync(&self) -> Result<(), ArchiveError> {
+        Archive::sync(self).await
+    }
+}
+
+/// Clock, name servers, network and archive: real ones, or a simulation's.
+#[derive(Debug)]
+pub struct Edge<R, F, S> {
+    /// The time.
+    pub clock: Arc<Clock>,
+    /// Names to addresses.
+    pub resolve: R,
+    /// Requests.
+    pub fetch: F,
+    /// The archive.
+    pub store: S,
+}

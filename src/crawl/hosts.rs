@@ -1,0 +1,86 @@
+//! Records of hosts without a back queue: read through a bounded cache, written with the batch.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
+
+use crate::db::families::hosts;
+use crate::db::{Batch, Db, DbError};
+use crate::frontier::{HostId, HostRecord};
+use crate::url::Host;
+
+/// Finds and keeps host records. A host with a back queue has its one true record in the frontier;
+/// the caller looks there first.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    ids: LruCache<Host, HostId>,
+    records: LruCache<HostId, HostRecord>,
+    changed: BTreeMap<HostId, HostRecord>,
+    new_ids: Vec<(Host, HostId)>,
+}
+
+impl Hosts {
+    pub(super) fn new(capacity: usize) -> Self {
+        let capacity = NonZeroUsize::new(capacity.max(16)).unwrap_or(NonZeroUsize::MIN);
+        Hosts {
+            ids: LruCache::new(capacity),
+            records: LruCache::new(capacity),
+            changed: BTreeMap::new(),
+            new_ids: Vec::new(),
+        }
+    }
+
+    /// Returns the number of a host, or `None` if it was never heard of.
+    pub(super) fn find(&mut self, db: &Db, name: &Host) -> Result<Option<HostId>, DbError> {
+        if let Some(id) = self.ids.get(name) {
+            return Ok(Some(*id));
+        }
+        let id = hosts::id_of(db, name.as_str())?;
+        if let Some(id) = id {
+            self.ids.put(name.clone(), id);
+        }
+        Ok(id)
+    }
+
+    /// Gives a new host its number.
+    pub(super) fn create(&mut self, name: Host, next: &mut u32) -> HostId {
+        let id = HostId(*next);
+        *next += 1;
+        self.ids.put(name.clone(), id);
+        self.new_ids.push((name.clone(), id));
+        self.changed.insert(id, HostRecord::new(id, name));
+        id
+    }
+
+    /// Returns a copy of a record.
+    pub(super) fn get(&mut self, db: &Db, id: HostId) -> Result<Option<HostRecord>, DbError> {
+        if let Some(record) = self.changed.get(&id) {
+            return Ok(Some(record.clone()));
+        }
+        if let Some(record) = self.records.get(&id) {
+            return Ok(Some(record.clone()));
+        }
+        let record = hosts::get(db, id)?;
+        if let Some(record) = &record {
+            self.records.put(id, record.clone());
+        }
+        Ok(record)
+    }
+
+    /// Notes a changed record, to be written with the next batch.
+    pub(super) fn set(&mut self, record: HostRecord) {
+        self.changed.insert(record.id, record);
+    }
+
+    /// Puts all changes into the batch.
+    pub(super) fn flush(&mut self, batch: &mut Batch, db: &Db) {
+        for (name, id) in self.new_ids.drain(..) {
+            hosts::put_id(batch, db, name.as_str(), id);
+        }
+        for (id, record) in std::mem::take(&mut self.changed) {
+            hosts::put(batch, db, &record);
+            self.records.put(id, record);
+        }
+    }
+}

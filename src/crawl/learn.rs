@@ -1,0 +1,374 @@
+//! Between the loop and the miner: pages become observations, answers become changes.
+
+use super::admit::Admitted;
+use super::error::CrawlError;
+use super::learner::{Said, Tell};
+use super::state::State;
+use super::visit::{PageFacts, Visit};
+use crate::clock::Timestamp;
+use crate::content::Analysis;
+use crate::db::Batch;
+use crate::db::families::queue::Item;
+use crate::db::families::seen::{self, Known};
+use crate::db::families::{dust as samples, meta, suppressed, urls};
+use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, Sketch, Text};
+use crate::fetch::{Answer, Outcome};
+use crate::frontier::{PRIORITIES, UrlState};
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// Probes whose outcome is awaited; more would mean that nobody takes them.
+const PROBES_MAX: usize = 10_000;
+
+/// Redirects that a probe follows.
+const PROBE_HOPS_MAX: u8 = 5;
+
+/// Suppressed URLs of a retired rule that come back in one batch.
+const RESTORE_STEP: usize = 500;
+
+/// A fetch that the miner asked for.
+#[derive(Clone, Debug)]
+pub(super) struct ProbeFlight {
+    /// The miner's name for it.
+    id: u64,
+    /// True for the second fetch, the URL as found.
+    is_reference: bool,
+    hops: u8,
+}
+
+/// A probe with two fetches, until both are there.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pair {
+    wants_reference: bool,
+    outcome: Option<Fetched>,
+    reference: Option<Fetched>,
+}
+
+impl State {
+    /// Tells the miner of a page.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn learn(
+        &mut self,
+        admitted: &Admitted,
+        answer: &Answer,
+        facts: &PageFacts,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        if !self.learner.is_on() {
+            return Ok(());
+        }
+        let waiting = &admitted.lease.waiting;
+        let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
+        let troubled = record.is_some_and(|record| record.pace.is_troubled());
+        let key = admitted.canonical.as_deref().and_then(|key| CrawlUrl::parse(key).ok());
+        let fetched = fetched_of(answer, Some(facts));
+        let (text, digest, bag) = match fetched {
+            Fetched::Page { text, digest, bag, .. } => (text, digest, bag),
+            _ => (Text::Unknown, None, None),
+        };
+        let redirect = facts.redirect.clone().map(Declared::Redirect);
+        let canonical = facts.canonical.clone().filter(|url| *url != waiting.url);
+        let observation = Observation {
+            url: waiting.url.clone(),
+            key: key.clone().unwrap_or_else(|| waiting.url.clone()),
+            status: answer.status,
+            text,
+            digest,
+            bag,
+            declared: redirect.or(canonical.map(Declared::Canonical)),
+            junk: false,
+            troubled,
+        };
+        if let Some(key) = &key {
+            self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
+        }
+        let said = self.learner.tell(Tell::Page(Box::new(observation), now));
+        self.hear(said, now)
+    }
+
+    /// A URL that has another key and was fetched all the same is evidence about the rules that give
+    /// it its key: it was an audit, or what stands for it turned out dead.
+    fn tell_audit(
+        &mut self,
+        url: &CrawlUrl,
+        own: Fingerprint,
+        key: &CrawlUrl,
+        fetched: Fetched,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let by = match seen::get(&self.db, key.fingerprint())? {
+            Some(Known::Itself) => key.fingerprint(),
+            Some(Known::By(by)) => by,
+            None => return Ok(()),
+        };
+        if by == own {
+            return Ok(());
+        }
+        let Some(record) = urls::get(&self.db, by)? else { return Ok(()) };
+        let known = match record.state {
+            UrlState::Done(done) => evidence_of(&done.evidence),
+            UrlState::Failed { .. } => Some(Fetched::Gone),
+            UrlState::Queued(_) | UrlState::Refused { .. } | UrlState::Suppressed { .. } => None,
+        };
+        let Some(known) = known else { return Ok(()) };
+        let rules = self.rules.snapshot().canonize(url).rules;
+        let said = self.learner.tell(Tell::Audited(rules, fetched, known, now));
+        self.hear(said, now)
+    }
+
+    /// Tells the miner that rules kept a URL from being fetched.
+    pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+        if self.learner.is_on() {
+            let rules = rules.iter().copied().map(RuleId).collect();
+            // Counting says nothing at once that could not wait for the next page.
+            self.said.extend(self.learner.tell(Tell::Suppressed(rules)));
+        }
+    }
+
+    /// Takes in what a probe came to; a redirect becomes a further probe.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn settle_probe(
+        &mut self,
+        batch: &mut Batch,
+        number: u64,
+        visit: &Visit,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let Some(mut flight) = self.probes.remove(&number) else { return Ok(()) };
+        let redirect = visit.page.as_deref().and_then(|facts| facts.redirect.clone());
+        if let Some(target) = redirect
+            && flight.hops < PROBE_HOPS_MAX
+        {
+            flight.hops += 1;
+            return self.enqueue_probe(batch, &target, flight);
+        }
+        let fetched = match &*visit.outcome {
+            Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
+            Outcome::Failed(_) => Fetched::Unavailable,
+        };
+        self.probe_came_to(flight, fetched, now)
+    }
+
+    /// Takes in that robots.txt, or another gate, forbids a probe.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn probe_forbidden(
+        &mut self,
+        number: u64,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        match self.probes.remove(&number) {
+            Some(flight) => self.probe_came_to(flight, Fetched::Forbidden, now),
+            None => Ok(()),
+        }
+    }
+
+    fn probe_came_to(
+        &mut self,
+        flight: ProbeFlight,
+        fetched: Fetched,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let Some(pair) = self.pairs.get_mut(&flight.id) else { return Ok(()) };
+        if flight.is_reference {
+            pair.reference = Some(fetched);
+        } else {
+            pair.outcome = Some(fetched);
+        }
+        let (Some(outcome), true) =
+            (pair.outcome, !pair.wants_reference || pair.reference.is_some())
+        else {
+            return Ok(());
+        };
+        let reference = pair.reference;
+        self.pairs.remove(&flight.id);
+        let said = self.learner.tell(Tell::Probed(flight.id, outcome, reference, now));
+        self.hear(said, now)
+    }
+
+    /// Returns true if a probe is still awaited; its row may have outlived the run that asked.
+    pub(super) fn awaits_probe(&self, number: u64) -> bool {
+        self.probes.contains_key(&number)
+    }
+
+    /// Notes what the miner said; [`State::apply_said`] applies it, between visits.
+    fn hear(&mut self, said: Vec<Said>, _now: Timestamp) -> Result<(), CrawlError> {
+        self.said.extend(said);
+        Ok(())
+    }
+
+    /// Applies what the miner has said, each in a batch of its own; returns true if there was
+    /// anything.
+    ///
+    /// # Errors
+    /// Returns what the database or the log of rules says.
+    pub(super) fn apply_said(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let heard = self.learner.listen();
+        self.said.extend(heard);
+        let said = std::mem::take(&mut self.said);
+        let any = !said.is_empty();
+        for one in said {
+            let mut batch = Batch::default();
+            match one {
+                Said::Rules(set, book) => {
+                    // Stored first, whole: after a crash the state has the old version or the new.
+                    meta::put_rule_book(&mut batch, &self.db, &book);
+                    self.commit(batch, now)?;
+                    if self.enforces {
+                        self.rules.publish(set);
+                    }
+                }
+                Said::Events(events) => self.note_events(&events)?,
+                Said::Probes(probes) => {
+                    for probe in probes {
+                        self.ask_probe(&mut batch, probe)?;
+                    }
+                    self.commit(batch, now)?;
+                }
+                Said::Keep(book, sites) => {
+                    meta::put_rule_book(&mut batch, &self.db, &book);
+                    for (site, sample) in sites {
+                        let kind = samples::Kind::Sample;
+                        samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
+                    }
+                    self.commit(batch, now)?;
+                }
+            }
+        }
+        Ok(any)
+    }
+
+    fn note_events(&mut self, events: &[RuleEvent]) -> Result<(), CrawlError> {
+        for event in events {
+            self.rule_log.write(event)?;
+            if event.readmits() {
+                self.readmit.push_back(event.rule);
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_probe(&mut self, batch: &mut Batch, probe: Probe) -> Result<(), CrawlError> {
+        if self.probes.len() >= PROBES_MAX {
+            return Ok(());
+        }
+        let (id, wants_reference) = (probe.id, probe.reference.is_some());
+        self.pairs.insert(id, Pair { wants_reference, ..Pair::default() });
+        let flight = |is_reference| ProbeFlight { id, is_reference, hops: 0 };
+        self.enqueue_probe(batch, &probe.url, flight(false))?;
+        if let Some(reference) = &probe.reference {
+            self.enqueue_probe(batch, reference, flight(true))?;
+        }
+        Ok(())
+    }
+
+    fn enqueue_probe(
+        &mut self,
+        batch: &mut Batch,
+        url: &CrawlUrl,
+        flight: ProbeFlight,
+    ) -> Result<(), CrawlError> {
+        self.serials.probe += 1;
+        let number = self.serials.probe;
+        self.probes.insert(number, flight);
+        let host = self.host_id(&url.host())?;
+        let item = Item::Probe { url: url.to_string(), number };
+        self.enqueue(batch, host, PRIORITIES as u8 - 1, &item)?;
+        Ok(())
+    }
+
+    /// Puts URLs that a retired rule suppressed back into the frontier; returns true if there are
+    /// more.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn readmit_some(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let Some(rule) = self.readmit.front().copied() else { return Ok(false) };
+        let rows = suppressed::by_rule(&self.db, rule.0, RESTORE_STEP)?;
+        if rows.is_empty() {
+            self.readmit.pop_front();
+            return Ok(true);
+        }
+        let mut batch = Batch::default();
+        for (url, by) in rows {
+            if !self.restore_suppressed(&mut batch, by, url)? {
+                // The row has outlived its URL's record; it must not be found again.
+                suppressed::forget(&mut batch, &self.db, rule.0, url);
+            }
+        }
+        self.commit(batch, now)?;
+        Ok(true)
+    }
+
+    /// Passes an operator's decision about a rule on to the miner.
+    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
+        if !self.learner.is_on() {
+            return "rules are off in this crawl (dust.mode)".to_owned();
+        }
+        let said = self.learner.tell(Tell::Decide(id, enforce, now));
+        self.said.extend(said);
+        let word = if enforce { "put in force" } else { "taken out of force" };
+        format!("rule {id} is {word} as soon as the miner has heard of it")
+    }
+
+    /// Ends the miner's part of a run.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        if self.learner.is_on() {
+            let patience = std::time::Duration::from_secs(5);
+            let said = self.learner.last_words(patience);
+            self.said.extend(said);
+            self.apply_said(now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns what a page shows the miner.
+pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched {
+    match answer.status {
+        429 | 500..=599 => Fetched::Unavailable,
+        400..=499 => Fetched::Gone,
+        200..=299 => {
+            let analysis = facts.and_then(|facts| facts.analysis.as_ref());
+            let whole = answer.truncated.is_none() && !answer.body.is_empty();
+            Fetched::Page {
+                text: analysis.map_or(Text::Unknown, text_of),
+                digest: whole.then(|| xxhash_rust::xxh3::xxh3_64(&answer.body)),
+                bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
+                junk: false,
+            }
+        }
+        _ => Fetched::Unavailable,
+    }
+}
+
+fn text_of(analysis: &Analysis) -> Text {
+    match &analysis.sketch {
+        Some(sketch) if !analysis.thin => {
+            Text::Main(Sketch { mins: *sketch.bytes(), shingles: analysis.words })
+        }
+        _ => Text::Unknown,
+    }
+}
+
+/// A hash of the multiset of words: a sum, so that their order does not matter.
+fn bag_of(analysis: &Analysis) -> u64 {
+    let mixed = analysis.main_words.iter().map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed.map(|word| word ^ word >> 29).fold(0, u64::wrapping_add)
+}
+
+/// Encodes what a page shows the miner, to be compared with an audit later.
+pub(super) fn evidence(fetched: &Fetched) -> Vec<u8> {
+    postcard::to_stdvec(fetched).unwrap_or_default()
+}
+
+fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
+    postcard::from_bytes(bytes).ok()
+}

@@ -1,0 +1,276 @@
+//! The miner's side of the crawl: what it is told, what it answers, and where it runs.
+//!
+//! The loop tells it of every page through a bounded channel and never waits for it: when the channel
+//! is full, a page is not told, which costs evidence and no time. In a real crawl it has a thread of
+//! its own, since mining a full sample takes seconds; in a simulation it works inline, so that the
+//! same seed gives the same crawl.
+//!
+//! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
+//! batches.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
+use crate::url::Site;
+
+/// Messages that may wait for the miner.
+const WAITING_MAX: usize = 4096;
+
+/// Pages of all sites between two checkpoints.
+const CHECKPOINT_EVERY: u64 = 1000;
+
+/// Probes asked for at a time and site.
+const PROBES_MAX: usize = 8;
+
+/// What is done with what is learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DustMode {
+    /// `suggest` for `purpose = "archive"`, where every form of a page may be wanted, else `enforce`.
+    #[default]
+    Auto,
+    /// Nothing is learned.
+    Off,
+    /// Rules are searched for, but nothing is fetched for their sake.
+    Observe,
+    /// Rules are proved, with probes, and shown; none is applied.
+    Suggest,
+    /// Proved rules are applied.
+    Enforce,
+}
+
+/// Learning of rules during the crawl.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct DustSettings {
+    /// `auto`, `off`, `observe`, `suggest` or `enforce`.
+    pub mode: DustMode,
+    /// The sample of a site, and the search in it.
+    pub miner: dust::miner::Settings,
+    /// Proof by probes, and the audit of rules in force.
+    pub validate: dust::validate::Settings,
+}
+
+impl DustSettings {
+    /// Returns the settings of the rule book.
+    pub fn book(&self) -> dust::Settings {
+        dust::Settings { miner: self.miner.clone(), validate: self.validate.clone() }
+    }
+}
+
+/// What the loop tells the miner.
+#[derive(Debug)]
+pub(super) enum Tell {
+    /// A page was fetched.
+    Page(Box<Observation>, Timestamp),
+    /// A probe came to this; the second is its reference.
+    Probed(u64, Fetched, Option<Fetched>, Timestamp),
+    /// An audited URL, and what stands for it.
+    Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    /// Rules suppressed a URL.
+    Suppressed(Vec<RuleId>),
+    /// An operator takes a rule out of force, or puts it in.
+    Decide(RuleId, bool, Timestamp),
+    /// Say what is worth keeping.
+    Checkpoint,
+}
+
+/// What the miner answers.
+#[derive(Debug)]
+pub(super) enum Said {
+    /// Another rule set is to be in force, with the book that it follows from.
+    Rules(RuleSet, Vec<u8>),
+    /// Steps in the lives of rules.
+    Events(Vec<RuleEvent>),
+    /// URLs to fetch for the sake of rules.
+    Probes(Vec<Probe>),
+    /// What is to be kept: the book, and samples of sites.
+    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
+}
+
+/// Where the miner runs.
+#[derive(Debug)]
+pub(super) enum Learner {
+    /// Nowhere: rules are off.
+    Off,
+    /// In the loop.
+    Inline(Box<Mind>),
+    /// On a thread of its own.
+    Thread {
+        tell: SyncSender<Tell>,
+        said: Receiver<Said>,
+        /// Messages that were not told because the channel was full.
+        dropped: u64,
+    },
+}
+
+impl Learner {
+    /// Starts a thread for the miner; `wake` is called when it has said something.
+    pub(super) fn spawn(
+        mut mind: Mind,
+        wake: impl Fn() + Send + 'static,
+    ) -> std::io::Result<Learner> {
+        let (tell, told) = sync_channel::<Tell>(WAITING_MAX);
+        let (saying, said) = sync_channel(WAITING_MAX);
+        let run = move || {
+            // It ends when the loop is gone, and what it would have said then interests nobody.
+            while let Ok(message) = told.recv() {
+                for answer in mind.hear(message) {
+                    if saying.send(answer).is_err() {
+                        return;
+                    }
+                    wake();
+                }
+            }
+        };
+        std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
+        Ok(Learner::Thread { tell, said, dropped: 0 })
+    }
+
+    /// Tells the miner something; returns what it says at once.
+    pub(super) fn tell(&mut self, message: Tell) -> Vec<Said> {
+        match self {
+            Learner::Off => Vec::new(),
+            Learner::Inline(mind) => mind.hear(message),
+            Learner::Thread { tell, dropped, .. } => {
+                if let Err(TrySendError::Full(_)) = tell.try_send(message) {
+                    *dropped += 1;
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Returns what the miner has said meanwhile.
+    pub(super) fn listen(&mut self) -> Vec<Said> {
+        match self {
+            Learner::Thread { said, .. } => said.try_iter().take(WAITING_MAX).collect(),
+            Learner::Off | Learner::Inline(_) => Vec::new(),
+        }
+    }
+
+    /// Returns the last checkpoint, at the end of a run; waits for a mining that is under way, at
+    /// most as long as `patience`.
+    pub(super) fn last_words(&mut self, patience: std::time::Duration) -> Vec<Said> {
+        let mut answers = self.tell(Tell::Checkpoint);
+        if let Learner::Thread { said, .. } = self {
+            while let Ok(answer) = said.recv_timeout(patience) {
+                let last = matches!(answer, Said::Keep(..));
+                answers.push(answer);
+                if last {
+                    break;
+                }
+            }
+        }
+        answers
+    }
+
+    /// Returns true where there is a miner.
+    pub(super) fn is_on(&self) -> bool {
+        !matches!(self, Learner::Off)
+    }
+}
+
+/// The rule book, and when it does what.
+#[derive(Debug)]
+pub(super) struct Mind {
+    book: RuleBook,
+    /// Whether URLs may be fetched for the sake of rules.
+    probes: bool,
+    pages: u64,
+    changed: Vec<Site>,
+}
+
+impl Mind {
+    pub(super) fn new(book: RuleBook, probes: bool) -> Self {
+        Mind { book, probes, pages: 0, changed: Vec::new() }
+    }
+
+    fn hear(&mut self, message: Tell) -> Vec<Said> {
+        let mut said = Vec::new();
+        match message {
+            Tell::Page(observation, now) => {
+                let site = observation.url.site();
+                self.book.observe(&observation);
+                if !self.changed.contains(&site) {
+                    self.changed.push(site.clone());
+                }
+                self.pages += 1;
+                self.mine(now);
+                self.probe(&site, now, &mut said);
+                if self.pages.is_multiple_of(CHECKPOINT_EVERY) {
+                    said.push(self.keep());
+                }
+            }
+            Tell::Probed(id, outcome, reference, now) => {
+                let site = self.book.site_of_probe(id);
+                self.book.probe_result(id, outcome, reference, now);
+                if let Some(site) = site {
+                    self.probe(&site, now, &mut said);
+                }
+            }
+            Tell::Audited(rules, audited, known, now) => {
+                self.book.audit_result(&rules, audited, known, now);
+            }
+            Tell::Suppressed(rules) => self.book.count_suppressed(&rules),
+            Tell::Decide(rule, enforce, now) => {
+                let known = if enforce {
+                    self.book.enforce(rule, "an operator says so", now)
+                } else {
+                    self.book.suspend(rule, "an operator says so", now)
+                };
+                if !known {
+                    tracing::warn!(rule = rule.0, "there is no such rule");
+                }
+            }
+            Tell::Checkpoint => said.push(self.keep()),
+        }
+        self.report(&mut said);
+        said
+    }
+
+    fn mine(&mut self, now: Timestamp) {
+        for site in self.book.due_sites() {
+            match self.book.mine(&site, now) {
+                Ok(found) => tracing::info!(%site, found, "mined for rules"),
+                Err(error) => tracing::error!(%site, %error, "a rule in force cannot be used"),
+            }
+        }
+    }
+
+    fn probe(&mut self, site: &Site, now: Timestamp, said: &mut Vec<Said>) {
+        if !self.probes {
+            return;
+        }
+        // What robots.txt forbids comes back as forbidden: the loop asks it for every lease.
+        match self.book.next_probes(now, site, PROBES_MAX, &|_| true) {
+            Ok(probes) if !probes.is_empty() => said.push(Said::Probes(probes)),
+            Ok(_) => {}
+            Err(error) => tracing::error!(%site, %error, "a rule on trial cannot be used"),
+        }
+    }
+
+    fn report(&mut self, said: &mut Vec<Said>) {
+        let events = self.book.take_events();
+        if !events.is_empty() {
+            said.push(Said::Events(events));
+        }
+        match self.book.take_rule_set() {
+            Ok(Some(set)) => said.push(Said::Rules(set, self.book.encode_rules())),
+            Ok(None) => {}
+            Err(error) => tracing::error!(%error, "a rule cannot be put in force"),
+        }
+    }
+
+    fn keep(&mut self) -> Said {
+        let sites = std::mem::take(&mut self.changed);
+        let samples = sites
+            .into_iter()
+            .filter_map(|site| Some((site.clone(), self.book.encode_site(&site)?)));
+        let samples = samples.collect();
+        Said::Keep(self.book.encode_rules(), samples)
+    }
+}

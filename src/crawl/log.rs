@@ -1,0 +1,272 @@
+//! The crawl log: one JSON line for every request, whatever came of it.
+//!
+//! A line is written before the batch of its visit, with one `write`, so that a killed process leaves
+//! whole lines and every request that was made and recorded stands in it. It is what `crawler audit`
+//! proves politeness from and what `crawler dust mine` learns from.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::CrawlError;
+
+/// One request.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Line {
+    /// When the request began, RFC 3339 UTC.
+    pub at: String,
+    /// The same, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// How long it took, in milliseconds, rounded up.
+    pub took_ms: u64,
+    /// Rest of the host that began at its end, in milliseconds.
+    pub gap_ms: u64,
+    /// Why the rest is as long as it is.
+    pub gap_reason: String,
+    /// The host may not be asked again before this (milliseconds since the epoch).
+    pub next_allowed_ms: u64,
+    /// Host name.
+    pub host: String,
+    /// Group (address or site) as a number, where one is kept apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u64>,
+    /// Rest of the group, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_gap_ms: Option<u64>,
+    /// `page`, `robots` or `probe`.
+    pub purpose: String,
+    /// HTTP status; 0 where there was no answer.
+    pub status: u16,
+    /// Stable code of the failure, where there was no answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// One line for people about the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The URL as found, in normal form: what was fetched.
+    pub url: String,
+    /// Its key under the rules, where it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canonical: Option<String>,
+    /// The page it was found on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub via: Option<String>,
+    /// Discovery path.
+    pub path: String,
+    /// Decoded bytes.
+    pub size: u64,
+    /// Bytes as transferred.
+    pub wire: u64,
+    /// Media type.
+    #[serde(rename = "type", skip_serializing_if = "String::is_empty")]
+    pub mime: String,
+    /// Payload digest, as the archive has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Digest of the main text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Sketch of the main text; absent where it is thin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sketch: Option<String>,
+    /// How the content was judged: `new`, `duplicate`, `junk:…`, `none`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub content: String,
+    /// Where a redirect leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// What the page calls its canonical URL.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub declared: Option<String>,
+    /// Links found.
+    pub links: u32,
+    /// Address that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Milliseconds of connection, TLS handshake and first byte.
+    pub connect_ms: u64,
+    /// Milliseconds of the TLS handshake.
+    pub tls_ms: u64,
+    /// Milliseconds from request to head.
+    pub first_byte_ms: u64,
+    /// Why the body is short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<String>,
+    /// Version of the rule set.
+    pub rules: u64,
+    /// Archive file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Offset in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// What follows: `done`, `retry`, `failed`, `busy`, `interrupted`.
+    pub then: String,
+}
+
+/// Appends lines to `crawl-NNNNN.jsonl`, beginning a new file at a size.
+#[derive(Debug)]
+pub struct CrawlLog {
+    dir: PathBuf,
+    file: File,
+    name: PathBuf,
+    number: u32,
+    size: u64,
+    size_max: u64,
+    buffer: Vec<u8>,
+}
+
+const STEM: &str = "crawl-";
+
+/// Returns the log's files in order.
+///
+/// # Errors
+/// Returns what the system says.
+pub fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with(STEM) && name.ends_with(".jsonl") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn name_of(dir: &Path, number: u32) -> PathBuf {
+    dir.join(format!("{STEM}{number:05}.jsonl"))
+}
+
+impl CrawlLog {
+    /// Opens the log in `dir` and goes on where it ended; a torn last line is cut off.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub fn open(dir: &Path, size_max: u64) -> Result<CrawlLog, CrawlError> {
+        let wrap = |why| CrawlError::Log { file: dir.display().to_string(), why };
+        std::fs::create_dir_all(dir).map_err(wrap)?;
+        let last = files(dir).map_err(wrap)?.pop();
+        let number = last
+            .as_ref()
+            .and_then(|path| path.file_stem()?.to_str()?.strip_prefix(STEM)?.parse().ok())
+            .unwrap_or(1);
+        let name = last.unwrap_or_else(|| name_of(dir, number));
+        let size = Self::cut_torn(&name).map_err(wrap)?;
+        let file = OpenOptions::new().create(true).append(true).open(&name).map_err(wrap)?;
+        let (dir, size_max) = (dir.to_owned(), size_max.max(1 << 16));
+        Ok(CrawlLog { dir, file, name, number, size, size_max, buffer: Vec::new() })
+    }
+
+    fn cut_torn(name: &Path) -> io::Result<u64> {
+        let Ok(bytes) = std::fs::read(name) else { return Ok(0) };
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) as u64;
+        if whole < bytes.len() as u64 {
+            OpenOptions::new().write(true).open(name)?.set_len(whole)?;
+        }
+        Ok(whole)
+    }
+
+    /// Appends a line with one write.
+    ///
+    /// # Errors
+    /// Returns what the system says; the log then ends with a whole line all the same.
+    pub fn write(&mut self, line: &Line) -> Result<(), CrawlError> {
+        self.buffer.clear();
+        let encoded = serde_json::to_writer(&mut self.buffer, line);
+        encoded.expect("a line is plain data, which serde_json always encodes");
+        self.buffer.push(b'\n');
+        let written = self.file.write_all(&self.buffer);
+        if let Err(why) = written {
+            // What was written of the line goes, so that the next one begins at a line's start.
+            let _ = self.file.set_len(self.size);
+            return Err(CrawlError::Log { file: self.name.display().to_string(), why });
+        }
+        self.size += self.buffer.len() as u64;
+        if self.size >= self.size_max {
+            self.rotate()?;
+        }
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> Result<(), CrawlError> {
+        let name = name_of(&self.dir, self.number + 1);
+        let opened = OpenOptions::new().create(true).append(true).open(&name);
+        self.file =
+            opened.map_err(|why| CrawlError::Log { file: name.display().to_string(), why })?;
+        self.number += 1;
+        self.name = name;
+        self.size = 0;
+        Ok(())
+    }
+}
+
+/// Appends JSON lines to one file: the lives of rules.
+#[derive(Debug)]
+pub struct JsonLog {
+    file: File,
+    name: PathBuf,
+}
+
+impl JsonLog {
+    /// Opens a log, or goes on with it; a torn last line is cut off.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub fn open(name: &Path) -> Result<JsonLog, CrawlError> {
+        let wrap = |why| CrawlError::Log { file: name.display().to_string(), why };
+        if let Some(dir) = name.parent() {
+            std::fs::create_dir_all(dir).map_err(wrap)?;
+        }
+        CrawlLog::cut_torn(name).map_err(wrap)?;
+        let file = OpenOptions::new().create(true).append(true).open(name).map_err(wrap)?;
+        Ok(JsonLog { file, name: name.to_owned() })
+    }
+
+    /// Appends a line with one write.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub fn write(&mut self, line: &impl Serialize) -> Result<(), CrawlError> {
+        let wrap = |why| CrawlError::Log { file: self.name.display().to_string(), why };
+        let mut bytes = serde_json::to_vec(line).map_err(io::Error::other).map_err(wrap)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes).map_err(wrap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_last_line_is_cut_when_the_log_is_opened_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = CrawlLog::open(dir.path(), 1 << 20).unwrap();
+        let line = Line { url: "http://a.example/".to_owned(), ..Line::default() };
+        log.write(&line).unwrap();
+        drop(log);
+        let name = files(dir.path()).unwrap().remove(0);
+        OpenOptions::new().append(true).open(&name).unwrap().write_all(b"{\"at\":\"20").unwrap();
+        let mut log = CrawlLog::open(dir.path(), 1 << 20).unwrap();
+        log.write(&line).unwrap();
+        let text = std::fs::read_to_string(&name).unwrap();
+        let lines: Vec<Line> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+        assert_eq!(lines, [line.clone(), line]);
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_the_next_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = CrawlLog::open(dir.path(), 0).unwrap();
+        let line = Line { url: "x".repeat(40_000), ..Line::default() };
+        for _ in 0..4 {
+            log.write(&line).unwrap();
+        }
+        assert_eq!(files(dir.path()).unwrap().len(), 3);
+    }
+}

@@ -1,0 +1,606 @@
+//! The loop.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::admit::Admitted;
+use super::discover::SeedUrl;
+use super::edge::{Edge, Store};
+use super::error::CrawlError;
+use super::snapshot::{Brake, Slowest, Snapshot};
+use super::state::State;
+use super::visit::{Task, Tools, Visit, VisitError, visit};
+use crate::clock::{Span, Timestamp};
+use crate::db::Batch;
+use crate::db::families::meta::Counters;
+use crate::dns::Resolve;
+use crate::dust::RuleId;
+use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
+use crate::frontier::{Errand, HostId, Next};
+use crate::{content, extract};
+
+/// Steps of the frontier between two looks at what else has happened.
+const STEPS_MAX: usize = 512;
+
+/// Visits settled between two looks at the frontier.
+const SETTLE_MAX: usize = 64;
+
+/// How often observers, disks and syncs have their turn.
+const TICK: Duration = Duration::from_secs(1);
+
+/// What an operator can ask of a running crawl.
+#[derive(Debug)]
+pub enum Command {
+    /// Give no more leases.
+    Pause(oneshot::Sender<String>),
+    /// Give leases again.
+    Resume(oneshot::Sender<String>),
+    /// End after what is in flight, within the grace.
+    Stop,
+    /// End at once.
+    Abort,
+    /// Change the least delay of a host.
+    Delay(String, Span, oneshot::Sender<String>),
+    /// Add an exclusion; with `preview` only count what it would drop.
+    Exclude {
+        /// Host name or regular expression, as in the configuration.
+        pattern: String,
+        /// True to change nothing.
+        preview: bool,
+        /// The answer.
+        reply: oneshot::Sender<String>,
+    },
+    /// Take a rule out of force, or put it in.
+    Rule {
+        /// The rule.
+        id: RuleId,
+        /// True to put it in force.
+        enforce: bool,
+        /// The answer.
+        reply: oneshot::Sender<String>,
+    },
+    /// Take an exclusion back.
+    Include(String, oneshot::Sender<String>),
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Nothing is left to fetch.
+    Complete,
+    /// All that is left belongs to parked hosts.
+    Parked,
+    /// An operator or a signal ended it.
+    Interrupted,
+    /// `time_max` was reached.
+    Limit,
+}
+
+impl Ended {
+    /// Returns the word that the state keeps.
+    pub fn word(self) -> &'static str {
+        match self {
+            Ended::Complete => "complete",
+            Ended::Parked => "parked",
+            Ended::Interrupted => "interrupted",
+            Ended::Limit => "limit",
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Why it ended.
+    pub ended: Ended,
+    /// Counters of the whole crawl.
+    pub counters: Counters,
+    /// How often each reason was given.
+    pub reasons: BTreeMap<String, u64>,
+    /// How long this run took.
+    pub took_ms: u64,
+    /// Hosts that are parked, with the reasons.
+    pub parked: Vec<(String, String)>,
+}
+
+/// What a run is made of beside state and edge.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How pages are read.
+    pub extract: extract::Settings,
+    /// How text is judged.
+    pub content: content::Settings,
+    /// Whether known payloads become revisit records.
+    pub revisits: bool,
+    /// How often state and archive are made safe against a power cut.
+    pub sync_interval: Span,
+    /// Directories whose disks are watched; empty in a simulation.
+    pub disks: Vec<PathBuf>,
+    /// Notified when the miner has said something.
+    pub wake: Arc<Notify>,
+    /// The runtime that visits run on; in a simulation the loop's own.
+    pub visits: tokio::runtime::Handle,
+}
+
+/// A crawl that is about to run.
+#[derive(Debug)]
+pub struct Crawl<R, F, S> {
+    edge: Arc<Edge<R, F, S>>,
+    state: State,
+    options: Options,
+    tools: Arc<Tools>,
+    visits: JoinSet<Result<Visit, VisitError>>,
+    flights: HashMap<Id, Admitted>,
+    /// Hosts whose address is looked up before they get a back queue.
+    lookups: JoinSet<(HostId, Option<IpAddr>)>,
+    /// Visits whose records come after one that is not settled yet, by the archive's order.
+    held: BTreeMap<u64, (Admitted, Visit)>,
+    next_record: u64,
+    rates: VecDeque<(Timestamp, u64, u64)>,
+    snapshots: watch::Sender<Option<Arc<Snapshot>>>,
+    stopping: Option<(Ended, Timestamp)>,
+    paused_by: Option<Brake>,
+    synced: Timestamp,
+    waking: Option<Timestamp>,
+    began: Timestamp,
+    slowest: Option<Slowest>,
+    disk_free: Option<u64>,
+}
+
+impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
+    /// Composes a crawl.
+    pub fn new(edge: Arc<Edge<R, F, S>>, state: State, options: Options) -> Self {
+        let began = edge.clock.now();
+        let tools = Arc::new(Tools {
+            db: state.db.clone(),
+            filter: state.filter.clone(),
+            extract: options.extract.clone(),
+            content: options.content.clone(),
+            agent: state.agent.clone(),
+            revisits: options.revisits,
+        });
+        Crawl {
+            edge,
+            state,
+            options,
+            tools,
+            visits: JoinSet::new(),
+            flights: HashMap::new(),
+            lookups: JoinSet::new(),
+            held: BTreeMap::new(),
+            next_record: 0,
+            rates: VecDeque::new(),
+            snapshots: watch::channel(None).0,
+            stopping: None,
+            paused_by: None,
+            synced: began,
+            waking: None,
+            began,
+            slowest: None,
+            disk_free: None,
+        }
+    }
+
+    /// Returns a view that is renewed once a second; looking at it cannot slow the crawl (I9).
+    pub fn snapshots(&self) -> watch::Receiver<Option<Arc<Snapshot>>> {
+        self.snapshots.subscribe()
+    }
+
+    /// Returns the state, for what is read before and after a run.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Runs until nothing is left, a limit is reached or a command ends it.
+    ///
+    /// # Errors
+    /// Returns a failure of our own; the state is then complete up to the last batch, and the same
+    /// command goes on from there.
+    pub async fn run(
+        &mut self,
+        seeds: &[SeedUrl],
+        mut commands: mpsc::Receiver<Command>,
+    ) -> Result<Summary, CrawlError> {
+        let now = self.edge.clock.now();
+        for chunk in seeds.chunks(1000) {
+            let mut batch = Batch::default();
+            self.state.discover_seeds(&mut batch, chunk, now)?;
+            self.state.commit(batch, now)?;
+        }
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut open = true;
+        let wake = self.options.wake.clone();
+        let ended = loop {
+            let now = self.edge.clock.now();
+            let wait = self.advance(now).await?;
+            if let Some(ended) = self.over(wait, now) {
+                break ended;
+            }
+            let until = match wait {
+                Wait::Until(at) => self.edge.clock.instant_of(at),
+                Wait::Now => tokio::time::Instant::now(),
+                Wait::Event => tokio::time::Instant::now() + Duration::from_secs(3600),
+            };
+            tokio::select! {
+                biased;
+                Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
+                Some(found) = self.lookups.join_next() => {
+                    if let Ok((host, address)) = found {
+                        let now = self.edge.clock.now();
+                        self.state.looked_up(host, address, now)?;
+                    }
+                }
+                command = commands.recv(), if open => match command {
+                    Some(command) => self.obey(command)?,
+                    None => open = false,
+                },
+                () = wake.notified() => {}
+                _ = tick.tick() => self.tick().await?,
+                () = tokio::time::sleep_until(until) => {}
+            }
+        };
+        self.finish(ended).await
+    }
+
+    /// Returns why the run is over, if it is.
+    fn over(&mut self, wait: Wait, now: Timestamp) -> Option<Ended> {
+        if let Some((ended, deadline)) = self.stopping {
+            let idle = self.flights.is_empty() && self.held.is_empty();
+            return (idle || now >= deadline).then_some(ended);
+        }
+        let limit = self.state.settings.time_max.get();
+        if !limit.is_zero() && now.since(self.began) >= limit {
+            self.stop(Ended::Limit, now);
+            return None;
+        }
+        let idle = wait == Wait::Event
+            && self.flights.is_empty()
+            && self.lookups.is_empty()
+            && self.held.is_empty()
+            && self.waking.is_none()
+            && self.paused_by.is_none()
+            && !self.state.is_draining()
+            && self.state.readmit.is_empty();
+        let left = self.state.counters.queued > 0;
+        idle.then_some(if left { Ended::Parked } else { Ended::Complete })
+    }
+
+    fn stop(&mut self, ended: Ended, now: Timestamp) {
+        self.state.frontier.set_paused(true);
+        self.stopping = Some((ended, now.plus(self.state.settings.grace.get())));
+    }
+
+    /// Steps 1 and 2 of the contract; returns what to wait for.
+    async fn advance(&mut self, now: Timestamp) -> Result<Wait, CrawlError> {
+        self.waking = match self.waking {
+            Some(at) if at > now => Some(at),
+            _ => self.state.wake(now)?,
+        };
+        let mut draining = self.state.drain_given_up(now)?;
+        draining |= self.state.apply_said(now)?;
+        draining |= self.state.readmit_some(now)?;
+        for _ in 0..STEPS_MAX {
+            match self.state.frontier.next(now) {
+                Next::Fetch(lease) => {
+                    if let Some(admitted) = self.state.admit(lease, now)? {
+                        self.start(admitted)?;
+                    }
+                    // A lease that ended at once may have put its host to sleep.
+                    self.waking = None;
+                }
+                Next::Fill(host) => self.state.fill(host, now)?,
+                Next::Activate(priority) => {
+                    self.state.activate(priority, now)?;
+                    self.look_up();
+                }
+                _ if draining => return Ok(Wait::Now),
+                Next::Wait(at) => return Ok(Wait::Until(self.earlier(at))),
+                Next::Full | Next::Idle => {
+                    return Ok(self.waking.map_or(Wait::Event, Wait::Until));
+                }
+            }
+        }
+        // Visits on a single-threaded runtime run only while the loop waits.
+        Ok(Wait::Now)
+    }
+
+    /// Resolves the names of hosts whose group is not known yet.
+    fn look_up(&mut self) {
+        for (id, name) in self.state.take_lookups() {
+            let edge = self.edge.clone();
+            let future = async move {
+                let resolved = edge.resolve.resolve(&name).await;
+                let address =
+                    resolved.ok().and_then(|resolved| resolved.addresses.first().copied());
+                (id, address)
+            };
+            self.lookups.spawn_on(future, &self.options.visits);
+        }
+    }
+
+    fn earlier(&self, at: Timestamp) -> Timestamp {
+        self.waking.map_or(at, |waking| waking.min(at))
+    }
+
+    fn start(&mut self, admitted: Admitted) -> Result<(), CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        let purpose = match waiting.errand {
+            Errand::Page => Purpose::Page,
+            Errand::Probe(_) => Purpose::Probe,
+            Errand::Robots { .. } => Purpose::Robots,
+        };
+        let task = Task {
+            url: waiting.url.clone(),
+            purpose,
+            path: waiting.path.clone(),
+            via: admitted.via.clone(),
+            rules_version: admitted.rules_version,
+            robots: admitted.robots.clone(),
+            boilerplate: self.state.boilerplate(&waiting.url.site())?,
+            tools: self.tools.clone(),
+        };
+        let future = visit(self.edge.clone(), task);
+        let handle = self.visits.spawn_on(future, &self.options.visits);
+        self.flights.insert(handle.id(), admitted);
+        Ok(())
+    }
+
+    /// Step 4: takes a finished visit, and others that are ready, and settles them in the order of
+    /// their records.
+    fn collect(
+        &mut self,
+        first: Result<(Id, Result<Visit, VisitError>), JoinError>,
+    ) -> Result<(), CrawlError> {
+        let mut done = Some(first);
+        for _ in 0..SETTLE_MAX {
+            let Some(joined) = done else { break };
+            self.take(joined)?;
+            done = self.visits.try_join_next_with_id();
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        joined: Result<(Id, Result<Visit, VisitError>), JoinError>,
+    ) -> Result<(), CrawlError> {
+        let (id, visit) = match joined {
+            Ok((id, Ok(visit))) => (id, visit),
+            Ok((_, Err(VisitError::Db(error)))) => return Err(error.into()),
+            Ok((_, Err(VisitError::Archive(error)))) => return Err(error.into()),
+            Err(error) => (error.id(), self.broken(&error)),
+        };
+        let Some(admitted) = self.flights.remove(&id) else { return Ok(()) };
+        match visit.written.as_ref().map(|written| written.sequence) {
+            None => self.settle(admitted, visit)?,
+            Some(sequence) => {
+                self.held.insert(sequence, (admitted, visit));
+                while let Some((admitted, visit)) = self.held.remove(&self.next_record) {
+                    self.next_record += 1;
+                    self.settle(admitted, visit)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn settle(&mut self, admitted: Admitted, visit: Visit) -> Result<(), CrawlError> {
+        let now = self.edge.clock.now();
+        self.waking = None;
+        self.state.settle(admitted, visit, &self.options.content, now)
+    }
+
+    /// A visit that panicked is a bug of ours; the crawl goes on, the URL is tried again.
+    fn broken(&self, error: &JoinError) -> Visit {
+        let now = self.edge.clock.now();
+        tracing::error!(%error, "a visit broke; its URL will be tried again");
+        let failed = Failed {
+            failure: Failure::Timeout,
+            detail: "a visit broke; see the program's log".to_owned(),
+            began: now,
+            took: Duration::ZERO,
+            address: None,
+            request_block: None,
+            received: bytes::Bytes::new(),
+        };
+        Visit {
+            began: now,
+            ended: now,
+            took: Duration::ZERO,
+            outcome: Arc::new(Outcome::Failed(failed)),
+            address: None,
+            resolved: None,
+            page: None,
+            not_archived: None,
+            written: None,
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> Result<(), CrawlError> {
+        let now = self.edge.clock.now();
+        let answer = |reply: oneshot::Sender<String>, text: String| {
+            // Nobody waits for the answer any more: that is the asker's business.
+            let _ = reply.send(text);
+        };
+        match command {
+            Command::Pause(reply) => {
+                self.state.frontier.set_paused(true);
+                self.paused_by = Some(Brake::Paused);
+                answer(reply, "paused".to_owned());
+            }
+            Command::Resume(reply) => {
+                self.state.frontier.set_paused(false);
+                self.paused_by = None;
+                answer(reply, "running".to_owned());
+            }
+            Command::Stop => self.stop(Ended::Interrupted, now),
+            Command::Abort => self.stopping = Some((Ended::Interrupted, now)),
+            Command::Delay(host, delay, reply) => {
+                let mut rules = self.state.frontier.rules().clone();
+                rules.set_min_delay(&host, delay);
+                self.state.frontier.set_rules(rules);
+                answer(reply, format!("{host}: at least {delay} between requests"));
+            }
+            Command::Exclude { pattern, preview, reply } => {
+                let text = match self.state.filter.with_exclude(&pattern) {
+                    Err(error) => error.to_string(),
+                    Ok(filter) => {
+                        let dropped = self.state.count_refused_by(&filter)?;
+                        if !preview {
+                            self.state.filter = Arc::new(filter);
+                        }
+                        format!("{dropped} queued URLs match `{pattern}`")
+                    }
+                };
+                answer(reply, text);
+            }
+            Command::Rule { id, enforce, reply } => {
+                let text = self.state.decide_rule(id, enforce, now);
+                answer(reply, text);
+            }
+            Command::Include(pattern, reply) => {
+                let filter = self.state.filter.without_exclude(&pattern);
+                let text = match filter {
+                    None => format!("`{pattern}` is not excluded"),
+                    Some(filter) => {
+                        self.state.filter = Arc::new(filter);
+                        format!("`{pattern}` is no longer excluded")
+                    }
+                };
+                answer(reply, text);
+            }
+        }
+        Ok(())
+    }
+
+    async fn tick(&mut self) -> Result<(), CrawlError> {
+        let now = self.edge.clock.now();
+        self.watch_disks();
+        if now.since(self.synced) >= self.options.sync_interval.get() {
+            self.synced = now;
+            // The archive first (I5): the state must never know of a record that a power cut takes.
+            self.edge.store.sync().await?;
+            self.state.db.sync()?;
+        }
+        let counters = self.state.counters;
+        self.rates.push_back((now, counters.done, counters.bytes));
+        while self.rates.front().is_some_and(|(at, ..)| now.since(*at) > Duration::from_secs(10)) {
+            self.rates.pop_front();
+        }
+        self.slowest = self.state.slowest();
+        if self.snapshots.receiver_count() > 0 {
+            let snapshot = self.snapshot(now);
+            self.snapshots.send_replace(Some(Arc::new(snapshot)));
+        }
+        Ok(())
+    }
+
+    fn watch_disks(&mut self) {
+        let free = |dir: &PathBuf| {
+            let stat = rustix::fs::statvfs(dir.as_path()).ok()?;
+            Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+        };
+        self.disk_free = self.options.disks.iter().filter_map(free).min();
+        let reserve = self.state.settings.disk_reserve.get();
+        let Some(free) = self.disk_free else { return };
+        let short = matches!(self.paused_by, Some(Brake::Disk { .. }));
+        if free < reserve && self.paused_by.is_none() {
+            tracing::warn!(free, reserve, "paused: the disk is fuller than its reserve allows");
+            self.state.frontier.set_paused(true);
+            self.paused_by = Some(Brake::Disk { free, reserve });
+        } else if free >= reserve && short {
+            tracing::info!(free, "going on: the disk has room again");
+            self.state.frontier.set_paused(self.stopping.is_some());
+            self.paused_by = None;
+        }
+    }
+
+    fn snapshot(&self, now: Timestamp) -> Snapshot {
+        let (hosts_active, hosts_ready) = self.state.frontier.host_counts(now);
+        let selector = self.state.frontier.selector();
+        let (mut rate, mut bytes_rate) = (0.0, 0.0);
+        if let (Some(first), Some(last)) = (self.rates.front(), self.rates.back()) {
+            let secs = last.0.since(first.0).as_secs_f64();
+            if secs > 0.0 {
+                rate = (last.1 - first.1) as f64 / secs;
+                bytes_rate = (last.2 - first.2) as f64 / secs;
+            }
+        }
+        let rules = self.state.rules.snapshot();
+        Snapshot {
+            at: now,
+            began: self.began,
+            counters: self.state.counters,
+            hosts_active,
+            hosts_ready,
+            hosts_waiting: selector.by_priority(),
+            in_flight: self.flights.len(),
+            rate,
+            bytes_rate,
+            brake: self.brake(hosts_active, hosts_ready, selector.waiting()),
+            slowest: self.slowest.clone(),
+            rules_version: rules.version(),
+            rules: rules.rules().len(),
+            disk_free: self.disk_free,
+        }
+    }
+
+    fn brake(&self, active: usize, ready: usize, waiting: u64) -> Brake {
+        if let Some(brake) = &self.paused_by {
+            return brake.clone();
+        }
+        let settings = self.state.frontier.settings();
+        if self.state.counters.queued == 0 {
+            return Brake::Exhausted;
+        }
+        if self.flights.len() >= settings.in_flight_max {
+            return Brake::InFlight { max: settings.in_flight_max };
+        }
+        if waiting > 0 && active >= settings.back_queue_count() {
+            return Brake::BackQueues { waiting, max: settings.back_queue_count() };
+        }
+        if ready == 0 {
+            return Brake::Politeness { resting: active };
+        }
+        Brake::Nothing
+    }
+
+    async fn finish(&mut self, ended: Ended) -> Result<Summary, CrawlError> {
+        // What is still in flight is not settled: its rows are where they were, and the archive's
+        // next opening cuts its records off.
+        self.visits.shutdown().await;
+        self.edge.store.sync().await?;
+        let now = self.edge.clock.now();
+        self.state.close_learning(now)?;
+        self.state.close(ended.word(), now)?;
+        let snapshot = self.snapshot(now);
+        self.snapshots.send_replace(Some(Arc::new(snapshot)));
+        Ok(Summary {
+            ended,
+            counters: self.state.counters,
+            reasons: self.state.reasons.clone(),
+            took_ms: now.since(self.began).as_millis() as u64,
+            parked: self.state.parked()?,
+        })
+    }
+}
+
+/// What the loop waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// There is more to do; look at events only.
+    Now,
+    /// The time of a lease, or of a host's waking.
+    Until(Timestamp),
+    /// A visit or a command.
+    Event,
+}

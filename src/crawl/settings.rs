@@ -1,0 +1,46 @@
+//! What bounds a crawl as a whole.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::{ByteSize, Span};
+
+/// Bounds of a crawl.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// Free bytes that stay on the disks of state and archive: below, the crawl pauses; it goes on
+    /// when they are freed.
+    pub disk_reserve: ByteSize,
+    /// Time after which a run stops, resumable; zero means none.
+    pub time_max: Span,
+    /// Tries after the first for a URL whose fetch fails; a kind of failure may allow fewer.
+    pub retries_max: u16,
+    /// 429 and 503 answers of one URL after which the last one is taken for its answer.
+    pub busy_answers_max: u16,
+    /// Failures of an origin's robots.txt in a row after which its URLs are refused.
+    pub robots_failures_max: u32,
+    /// Host records held in memory beside those with a back queue.
+    pub host_cache: usize,
+    /// robots.txt files held in memory.
+    pub robots_cache: usize,
+    /// Time that fetches in flight get to finish after a first Ctrl-C.
+    pub grace: Span,
+    /// Size at which the crawl log begins a new file.
+    pub log_size: ByteSize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            disk_reserve: ByteSize::gib(1),
+            time_max: Span::secs(0),
+            retries_max: 3,
+            busy_answers_max: 12,
+            robots_failures_max: 6,
+            host_cache: 16_384,
+            robots_cache: 2_048,
+            grace: Span::secs(10),
+            log_size: ByteSize::mib(256),
+        }
+    }
+}

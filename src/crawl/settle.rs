@@ -1,0 +1,543 @@
+//! From a visit to a batch: everything that an outcome changes, made durable at once.
+
+use std::time::Duration;
+
+use super::admit::Admitted;
+use super::discover::{Link, Via};
+use super::error::CrawlError;
+use super::learn::{evidence, fetched_of};
+use super::log::Line;
+use super::state::{PendingRobots, State};
+use super::visit::{PageFacts, Visit, robots_outcome};
+use crate::clock::Timestamp;
+use crate::content;
+use crate::db::Batch;
+use crate::db::families::content as contents;
+use crate::db::families::hosts;
+use crate::db::families::meta::ArchivePosition;
+use crate::db::families::queue::Item;
+use crate::db::families::{names, urls};
+use crate::dns;
+use crate::fetch::{Answer, Failed, Failure, Outcome};
+use crate::filter::{Directives, Found};
+use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
+use crate::robots::{self, FetchedRobots};
+use crate::url::{CrawlUrl, Origin};
+
+/// Failures of the proxy in a row after which the crawl stops: it is never gone around.
+const PROXY_FAILURES_MAX: u32 = 20;
+
+/// Share of duplicates above which a host counts as showing them, once enough pages are known.
+const STALE_SHARE: f64 = 0.5;
+const STALE_PAGES_MIN: u64 = 50;
+
+impl State {
+    /// Settles a visit: log first, then one batch (I5).
+    ///
+    /// # Errors
+    /// Returns what the log or the database says; the crawl must then stop.
+    pub(super) fn settle(
+        &mut self,
+        admitted: Admitted,
+        visit: Visit,
+        content: &content::Settings,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let mut batch = Batch::default();
+        let behaviour = behaviour_of(&visit);
+        let mut line = self.line_of(&admitted, &visit);
+        self.counters.requests += 1;
+        if let Outcome::Answer(answer) = &*visit.outcome {
+            let class = usize::from(answer.status / 100).min(5);
+            self.counters.by_class[class] += 1;
+            self.counters.bytes += answer.wire_body.len() as u64;
+            self.proxy_failures = 0;
+        }
+        let errand = admitted.lease.waiting.errand.clone();
+        match errand {
+            Errand::Robots { origin, hops, .. } => {
+                self.take_row(&mut batch, &admitted.lease);
+                self.counters.robots_requests += 1;
+                self.settle_robots(&mut batch, &admitted.lease, origin, hops, &visit, now)?;
+                line.then = "done".to_owned();
+            }
+            Errand::Probe(number) => {
+                self.take_row(&mut batch, &admitted.lease);
+                self.counters.probe_requests += 1;
+                self.settle_probe(&mut batch, number, &visit, now)?;
+                line.then = "done".to_owned();
+            }
+            Errand::Page => {
+                self.counters.in_flight = self.counters.in_flight.saturating_sub(1);
+                self.settle_page(&mut batch, &admitted, &visit, content, &mut line, now)?;
+            }
+        }
+        if let Some(written) = &visit.written {
+            let position = &written.position;
+            self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
+        }
+        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
+        hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
+        let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
+        self.log.write(&line)?;
+        self.part(&mut batch, finished.record, finished.parting)?;
+        self.commit(batch, now)
+    }
+
+    /// Adds the addresses of a name that was resolved anew to the history of the name.
+    fn note_addresses(
+        &self,
+        batch: &mut Batch,
+        lease: &Lease,
+        visit: &Visit,
+    ) -> Result<(), CrawlError> {
+        let Some(addresses) = &visit.resolved else { return Ok(()) };
+        let host = lease.waiting.url.host();
+        if host.ip().is_some() {
+            return Ok(());
+        }
+        let stored = names::get(&self.db, host.as_str())?;
+        // A history that cannot be read is begun anew: it decides nothing.
+        let mut history =
+            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
+        history.observe(addresses, visit.ended);
+        names::put(batch, &self.db, host.as_str(), &history.encode());
+        Ok(())
+    }
+
+    fn settle_page(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        visit: &Visit,
+        content: &content::Settings,
+        line: &mut Line,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        match &*visit.outcome {
+            Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
+            Outcome::Answer(answer) => {
+                if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
+                    line.then = "busy".to_owned();
+                    return Ok(());
+                }
+                line.then = "done".to_owned();
+                self.settle_answer(batch, admitted, answer, visit, content, line, now)
+            }
+        }
+    }
+
+    /// Puts a URL that met a busy host at the end of its queue, unpunished; returns false if it has
+    /// met one too often to go on.
+    fn put_off_busy(&mut self, batch: &mut Batch, admitted: &Admitted) -> Result<bool, CrawlError> {
+        let record = urls::get(&self.db, admitted.lease.waiting.fingerprint)?;
+        let busy = record.map_or(0, |record| record.busy).saturating_add(1);
+        let again = busy < self.settings.busy_answers_max;
+        if again {
+            self.requeue(batch, admitted, |record| record.busy = busy)?;
+            self.count("busy");
+        }
+        Ok(again)
+    }
+
+    fn requeue(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        change: impl FnOnce(&mut crate::frontier::UrlRecord),
+    ) -> Result<(), CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        self.take_row(batch, &admitted.lease);
+        let item = Item::Page(waiting.fingerprint);
+        let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.settle_url(batch, waiting.fingerprint, |record| {
+            change(record);
+            record.state = UrlState::Queued(place);
+        })?;
+        self.counters.queued += 1;
+        self.counters.retries += 1;
+        Ok(())
+    }
+
+    fn settle_failed(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        failed: &Failed,
+        line: &mut Line,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        // A fault of ours costs no URL, however often it comes.
+        let most = match failed.failure.retry().max_retries {
+            u32::MAX => u32::MAX,
+            most => most.min(u32::from(self.settings.retries_max)),
+        };
+        self.proxy_failures = match failed.failure {
+            Failure::ProxyFailed => self.proxy_failures + 1,
+            _ => 0,
+        };
+        if self.proxy_failures >= PROXY_FAILURES_MAX {
+            return Err(CrawlError::Proxy(failed.detail.clone()));
+        }
+        if u32::from(waiting.attempts) < most {
+            line.then = "retry".to_owned();
+            self.count("retry");
+            return self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            });
+        }
+        line.then = "failed".to_owned();
+        self.take_row(batch, &admitted.lease);
+        let reason = failed.failure.name();
+        self.settle_url(batch, waiting.fingerprint, |record| {
+            record.attempts = record.attempts.saturating_add(1);
+            record.state = UrlState::Failed {
+                reason: reason.to_owned(),
+                detail: failed.detail.clone(),
+                at: now,
+            };
+        })?;
+        self.counters.failed += 1;
+        self.count(reason);
+        self.restore_all(batch, waiting.fingerprint)?;
+        Ok(())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
+    fn settle_answer(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        answer: &Answer,
+        visit: &Visit,
+        content: &content::Settings,
+        line: &mut Line,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        self.take_row(batch, &admitted.lease);
+        let Some(facts) = visit.page.as_deref() else { return Ok(()) };
+        let stale_host = self.note_content(batch, admitted, answer, visit, facts, content)?;
+        line.content = judge(answer, facts);
+        let version = self.follow(batch, admitted, facts, stale_host, now)?;
+        line.rules = version;
+        let done = DoneState {
+            at: visit.began,
+            status: answer.status,
+            bytes: answer.body.len() as u64,
+            mime: facts.mime.clone(),
+            text_digest: facts
+                .analysis
+                .as_ref()
+                .filter(|analysis| !analysis.thin)
+                .map(|analysis| u128::from_be_bytes(*analysis.text_digest.bytes())),
+            record: visit.written.as_ref().map(|w| (w.at.file.clone(), w.at.offset, w.at.length)),
+            rules_version: version,
+            content: line.content.clone(),
+            links: facts.links.len() as u32,
+            evidence: evidence(&fetched_of(answer, Some(facts))),
+        };
+        self.learn(admitted, answer, facts, now)?;
+        self.settle_url(batch, waiting.fingerprint, |record| {
+            record.state = UrlState::Done(Box::new(done));
+        })?;
+        self.counters.done += 1;
+        self.count(&format!("status-{}", answer.status));
+        if let Some(why) = &visit.not_archived {
+            self.count(why);
+        }
+        if !(200..400).contains(&answer.status) {
+            self.restore_all(batch, waiting.fingerprint)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the content of a page; returns true if its host is showing what is known already.
+    fn note_content(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        answer: &Answer,
+        visit: &Visit,
+        facts: &PageFacts,
+        settings: &content::Settings,
+    ) -> Result<bool, CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        let repeats = facts.repeats.is_some();
+        let mut stale = false;
+        self.change_host(admitted.lease.host, |record| {
+            record.done += 1;
+            record.bytes += answer.wire_body.len() as u64;
+            record.duplicates += u64::from(repeats);
+            stale = record.done >= STALE_PAGES_MIN
+                && record.duplicates as f64 > STALE_SHARE * record.done as f64;
+        })?;
+        self.counters.duplicates += u64::from(repeats);
+        if let Some(analysis) = &facts.analysis {
+            self.learn_page(batch, &waiting.url.site(), analysis, settings)?;
+            if !analysis.thin {
+                let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
+                self.note_first(batch, contents::Kind::Text, digest, waiting, visit)?;
+            }
+        }
+        if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
+            let digest = xxhash_rust::xxh3::xxh3_128(&answer.payload);
+            self.note_first(batch, contents::Kind::Payload, digest, waiting, visit)?;
+        }
+        Ok(stale)
+    }
+
+    fn note_first(
+        &mut self,
+        batch: &mut Batch,
+        kind: contents::Kind,
+        digest: u128,
+        waiting: &crate::frontier::Waiting,
+        visit: &Visit,
+    ) -> Result<(), CrawlError> {
+        let Some(written) = visit.written.as_ref().filter(|written| !written.is_revisit) else {
+            return Ok(());
+        };
+        if contents::get(&self.db, kind, digest)?.is_some() {
+            return Ok(());
+        }
+        let first = contents::FirstCapture {
+            url: waiting.fingerprint,
+            target: waiting.url.to_string(),
+            at: written.date,
+            payload_digest: written.payload_digest.clone().unwrap_or_default(),
+            count: 1,
+        };
+        contents::put(batch, &self.db, kind, digest, &first);
+        Ok(())
+    }
+
+    /// Offers the links of a page to the schedule gate, redirects first; returns the version of the
+    /// rules that judged them.
+    fn follow(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        facts: &PageFacts,
+        host_duplicates: bool,
+        now: Timestamp,
+    ) -> Result<u64, CrawlError> {
+        let waiting = &admitted.lease.waiting;
+        let mut links: Vec<Link> = Vec::new();
+        if let Some(target) = &facts.redirect {
+            let (found, url) = (Found::Redirect, target.clone());
+            links.push(Link { url, found, letter: 'R', nofollow: false });
+        }
+        let directives = Directives {
+            nofollow: facts.directives.nofollow,
+            noarchive: facts.directives.noarchive,
+            duplicate: facts.repeats.is_some(),
+            host_duplicates,
+            soft_error: false,
+        };
+        let verdict = self.filter.follow(&directives);
+        if verdict.accept {
+            links.extend(facts.links.iter().cloned());
+        } else if !facts.links.is_empty() {
+            self.count(verdict.code());
+        }
+        let via = Via {
+            url: &waiting.url,
+            fingerprint: waiting.fingerprint,
+            path: &waiting.path,
+            hops: waiting.hops,
+            stale: host_duplicates || facts.repeats.is_some(),
+        };
+        Ok(self.discover(batch, &via, &links, now)?)
+    }
+
+    fn settle_robots(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+        origin: Origin,
+        hops: u32,
+        visit: &Visit,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let url = &lease.waiting.url;
+        let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
+        let fetched = match outcome {
+            Ok(fetched) => fetched,
+            Err(_) if hops >= self.robots_settings.redirects_max => FetchedRobots::Redirects,
+            Err(target) => return self.follow_robots(batch, origin, target, hops + 1, now),
+        };
+        self.pending_robots.remove(&origin);
+        let previous = self.robots_of(&origin)?;
+        let entry =
+            robots::after_fetch(previous.as_deref(), fetched, visit.ended, &self.robots_settings);
+        let host = self.host_id(&origin.host)?;
+        let delay = entry.robots().and_then(robots::Robots::crawl_delay);
+        let failures = entry.failures();
+        self.change_host(host, |record| {
+            record.pace.crawl_delay_ms = delay.map(|delay| delay.as_millis() as u64);
+            record.robots_failures = failures;
+        })?;
+        self.frontier.refresh(host);
+        let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        self.set_robots(batch, origin, entry);
+        self.discover_sitemaps(batch, lease, &sitemaps, now)
+    }
+
+    fn discover_sitemaps(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+        sitemaps: &[String],
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let url = &lease.waiting.url;
+        let resolved = sitemaps.iter().filter_map(|sitemap| url.join(sitemap).ok());
+        let link = |url| Link { url, found: Found::Manifest, letter: 'M', nofollow: false };
+        let links: Vec<Link> = resolved.map(link).collect();
+        let via = Via {
+            url,
+            fingerprint: lease.waiting.fingerprint,
+            path: "P",
+            hops: lease.waiting.hops,
+            stale: false,
+        };
+        self.discover(batch, &via, &links, now)?;
+        Ok(())
+    }
+
+    /// A redirect of robots.txt is fetched under a lease of the host that it leads to.
+    fn follow_robots(
+        &mut self,
+        batch: &mut Batch,
+        origin: Origin,
+        target: CrawlUrl,
+        hops: u32,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let host = target.host();
+        if host != origin.host {
+            let id = self.host_id(&host)?;
+            let item = Item::Robots { url: target.to_string(), origin: origin.clone(), hops };
+            self.enqueue(batch, id, 0, &item)?;
+        }
+        self.pending_robots.insert(origin, PendingRobots { target, hops, since: now });
+        Ok(())
+    }
+
+    fn line_of(&self, admitted: &Admitted, visit: &Visit) -> Line {
+        let waiting = &admitted.lease.waiting;
+        let purpose = match waiting.errand {
+            Errand::Page => "page",
+            Errand::Probe(_) => "probe",
+            Errand::Robots { .. } => "robots",
+        };
+        let mut line = Line {
+            at: visit.began.to_rfc3339(),
+            at_ms: visit.began.as_millis(),
+            took_ms: visit.ended.since(visit.began).as_millis() as u64,
+            host: admitted.lease.name.to_string(),
+            purpose: purpose.to_owned(),
+            url: waiting.url.to_string(),
+            canonical: admitted.canonical.clone(),
+            via: admitted.via.as_ref().map(ToString::to_string),
+            path: waiting.path.clone(),
+            address: visit.address.map(|address| address.to_string()),
+            rules: admitted.rules_version,
+            file: visit.written.as_ref().map(|written| written.at.file.clone()),
+            offset: visit.written.as_ref().map(|written| written.at.offset),
+            digest: visit.written.as_ref().and_then(|w| w.payload_digest.clone()),
+            ..Line::default()
+        };
+        if self.frontier.rules().all().group != Grouping::Host {
+            let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
+            line.group = record.and_then(|record| record.group);
+            let gap = self.frontier.rules().all().group_delay.get();
+            line.group_gap_ms = line.group.map(|_| gap.as_millis() as u64);
+        }
+        match &*visit.outcome {
+            Outcome::Failed(failed) => {
+                line.failure = Some(failed.failure.name().to_owned());
+                line.detail = Some(failed.detail.clone());
+            }
+            Outcome::Answer(answer) => answer_line(&mut line, answer, visit.page.as_deref()),
+        }
+        line
+    }
+}
+
+fn answer_line(line: &mut Line, answer: &Answer, facts: Option<&PageFacts>) {
+    line.status = answer.status;
+    line.size = answer.body.len() as u64;
+    line.wire = answer.wire_body.len() as u64;
+    line.connect_ms = answer.timing.connect.as_millis() as u64;
+    line.tls_ms = answer.timing.tls.as_millis() as u64;
+    line.first_byte_ms = answer.timing.first_byte.as_millis() as u64;
+    line.truncated = answer.truncated.map(|why| format!("{why:?}").to_ascii_lowercase());
+    let Some(facts) = facts else { return };
+    line.mime.clone_from(&facts.mime);
+    line.links = facts.links.len() as u32;
+    line.location = facts.redirect.as_ref().map(ToString::to_string);
+    line.declared = facts.canonical.as_ref().map(ToString::to_string);
+    if let Some(analysis) = &facts.analysis {
+        line.text = Some(analysis.text_digest.to_string());
+        line.sketch = analysis.sketch.as_ref().map(ToString::to_string);
+    }
+}
+
+fn finish_line(line: &mut Line, rest: &Rest, next_allowed: Timestamp) {
+    line.gap_ms = rest.gap.as_millis() as u64;
+    let reason = serde_json::to_value(rest.reason).ok();
+    line.gap_reason = reason.and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+    line.next_allowed_ms = next_allowed.as_millis();
+}
+
+fn judge(answer: &Answer, facts: &PageFacts) -> String {
+    let word = match (&facts.analysis, facts.repeats) {
+        _ if !(200..300).contains(&answer.status) => "none",
+        (_, Some(_)) => "duplicate",
+        (Some(analysis), None) if analysis.thin => "thin",
+        (Some(_), None) => "new",
+        (None, None) => "none",
+    };
+    word.to_owned()
+}
+
+/// Returns the number of the politeness group of an address: /24 of IPv4 is too much to assume one
+/// server, so it is the address itself; of IPv6 the /64, which one machine usually holds.
+pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
+    let text = match address.to_canonical() {
+        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
+        std::net::IpAddr::V6(v6) => v6.octets()[..8].to_vec(),
+    };
+    xxhash_rust::xxh3::xxh3_64(&text) >> 1
+}
+
+/// Says what a visit tells of its host.
+fn behaviour_of(visit: &Visit) -> Behaviour {
+    let took = visit.took;
+    match &*visit.outcome {
+        Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
+            Behaviour::Busy { took, retry_after: retry_after(answer, visit.ended) }
+        }
+        Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(failed) => match failed.failure {
+            Failure::LocalFailure | Failure::ProxyFailed => Behaviour::Local,
+            failure if failure.retry().condemns_host => Behaviour::Unreachable { took },
+            _ => Behaviour::Good { took },
+        },
+    }
+}
+
+/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3).
+fn retry_after(answer: &Answer, ended: Timestamp) -> Option<Duration> {
+    let text = answer.header_text("retry-after")?;
+    if let Ok(secs) = text.parse::<u64>() {
+        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
+    }
+    let date = httpdate::parse_http_date(&text).ok()?;
+    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
+}

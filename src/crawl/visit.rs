@@ -1,0 +1,377 @@
+//! One visit: everything that happens under one lease, outside the loop.
+//!
+//! Resolve, fetch, judge the content, archive; in this order, and the archive last, so that the order
+//! of records is the order in which visits can be committed.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::discover::Link;
+use super::edge::{Edge, Store};
+use crate::archive::{ArchiveError, Capture, Profile, RevisitOf, Written};
+use crate::clock::Timestamp;
+use crate::content::{self, Analysis, Boilerplate, Content};
+use crate::db::families::content as contents;
+use crate::db::{Db, DbError};
+use crate::dns::{DnsFailure, Resolve};
+use crate::extract;
+use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request};
+use crate::filter::{Filter, Found};
+use crate::robots::{self, Directives};
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// What a visit needs to know.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) url: CrawlUrl,
+    pub(super) purpose: Purpose,
+    pub(super) path: String,
+    pub(super) via: Option<CrawlUrl>,
+    pub(super) rules_version: u64,
+    /// What robots.txt said, in words, for the archive.
+    pub(super) robots: Option<String>,
+    /// What repeats on the pages of this site.
+    pub(super) boilerplate: Arc<Boilerplate>,
+    pub(super) tools: Arc<Tools>,
+}
+
+/// What all visits share.
+#[derive(Debug)]
+pub(super) struct Tools {
+    pub(super) db: Arc<Db>,
+    pub(super) filter: Arc<Filter>,
+    pub(super) extract: extract::Settings,
+    pub(super) content: content::Settings,
+    pub(super) agent: String,
+    /// Whether known payloads become revisit records.
+    pub(super) revisits: bool,
+}
+
+/// What a visit came to.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) began: Timestamp,
+    pub(super) ended: Timestamp,
+    pub(super) took: Duration,
+    pub(super) outcome: Arc<Outcome>,
+    pub(super) address: Option<IpAddr>,
+    /// All addresses of the name, where it was resolved anew.
+    pub(super) resolved: Option<Vec<IpAddr>>,
+    pub(super) page: Option<Box<PageFacts>>,
+    /// Why the answer was not archived, where a gate or a directive said so.
+    pub(super) not_archived: Option<String>,
+    pub(super) written: Option<Written>,
+}
+
+/// What was learned from a page.
+#[derive(Debug)]
+pub(super) struct PageFacts {
+    pub(super) mime: String,
+    pub(super) links: Vec<Link>,
+    pub(super) canonical: Option<CrawlUrl>,
+    pub(super) redirect: Option<CrawlUrl>,
+    pub(super) directives: Directives,
+    pub(super) analysis: Option<Analysis>,
+    pub(super) title: Option<String>,
+    /// The URL that had this text first, if it is another one.
+    pub(super) repeats: Option<Fingerprint>,
+}
+
+/// Why a visit came to nothing that can be committed.
+#[derive(Debug)]
+pub(super) enum VisitError {
+    Db(DbError),
+    Archive(ArchiveError),
+}
+
+/// Waits between two tries to write a capture to a full disk.
+const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
+
+/// Makes one visit.
+pub(super) async fn visit<R, F, S>(
+    edge: Arc<Edge<R, F, S>>,
+    task: Task,
+) -> Result<Visit, VisitError>
+where
+    R: Resolve,
+    F: Fetch,
+    S: Store,
+{
+    let began = edge.clock.now();
+    let resolved = edge.resolve.resolve(&task.url.host()).await;
+    let fresh = resolved.as_ref().ok().filter(|r| !r.cached).map(|r| r.addresses.clone());
+    let outcome = match resolved {
+        Ok(resolved) => {
+            let request = Request {
+                url: task.url.clone(),
+                addresses: resolved.addresses,
+                purpose: task.purpose,
+                etag: None,
+                last_modified: None,
+            };
+            edge.fetch.fetch(request).await
+        }
+        Err(failure) => Outcome::Failed(unresolved(failure, began, edge.clock.now())),
+    };
+    let ended = edge.clock.now();
+    let outcome = Arc::new(outcome);
+    let (began, took, address) = match &*outcome {
+        Outcome::Answer(answer) => (answer.began, answer.timing.total, Some(answer.address)),
+        Outcome::Failed(failed) => (failed.began, failed.took, failed.address),
+    };
+    let mut visit = Visit {
+        began,
+        ended,
+        took,
+        outcome: outcome.clone(),
+        address,
+        resolved: fresh,
+        page: None,
+        not_archived: None,
+        written: None,
+    };
+    let mut revisit = None;
+    if let (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) = (&*outcome, task.purpose) {
+        let facts = page_facts(&task, answer);
+        visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
+        if task.tools.revisits {
+            revisit = earlier(&task, answer).map_err(VisitError::Db)?;
+        }
+        visit.page = Some(Box::new(with_repeats(&task, facts).map_err(VisitError::Db)?));
+    }
+    if visit.not_archived.is_none() {
+        let capture = Arc::new(capture(task, outcome, revisit));
+        visit.written = Some(write(&edge, capture).await?);
+    }
+    Ok(visit)
+}
+
+/// Writes a capture; while the disk is full it waits, for the loop has paused the crawl meanwhile and
+/// an operator is expected. It ends with the crawl, which aborts its visits.
+async fn write<R, F, S: Store>(
+    edge: &Edge<R, F, S>,
+    capture: Arc<Capture>,
+) -> Result<Written, VisitError> {
+    loop {
+        match edge.store.write(capture.clone()).await {
+            Ok(written) => return Ok(written),
+            Err(error) if error.is_full() => tokio::time::sleep(FULL_DISK_PAUSE).await,
+            Err(error) => return Err(VisitError::Archive(error)),
+        }
+    }
+}
+
+fn unresolved(failure: DnsFailure, began: Timestamp, ended: Timestamp) -> Failed {
+    let (failure, detail) = match failure {
+        DnsFailure::NotFound => (Failure::DnsNotFound, "the name has no address".to_owned()),
+        DnsFailure::Refused(addresses) => {
+            let list: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            let detail = format!("address not allowed: {}; see dns.allow_private", list.join(", "));
+            (Failure::AddressRefused, detail)
+        }
+        DnsFailure::Failed(detail) => (Failure::DnsFailed, detail),
+    };
+    Failed {
+        failure,
+        detail,
+        began,
+        took: ended.since(began),
+        address: None,
+        request_block: None,
+        received: bytes::Bytes::new(),
+    }
+}
+
+fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Capture {
+    Capture {
+        purpose: task.purpose,
+        path: task.path,
+        via: task.via,
+        rule_version: task.rules_version,
+        robots: task.robots,
+        revisit,
+        ..Capture::new(task.url, outcome)
+    }
+}
+
+fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
+    let content_type = answer.header_text("content-type");
+    let mime = content_type.as_deref().unwrap_or_default();
+    let mime = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308)
+        .then(|| answer.header_text("location"))
+        .flatten()
+        .and_then(|location| task.url.join(&location).ok());
+    let tags: Vec<String> = answer.header_texts("x-robots-tag").collect();
+    let mut facts = PageFacts {
+        mime,
+        links: Vec::new(),
+        canonical: None,
+        redirect,
+        directives: Directives::default(),
+        analysis: None,
+        title: None,
+        repeats: None,
+    };
+    let length = answer.body.len() as u64;
+    let gate = task.tools.filter.extract(answer.status, content_type.as_deref(), length);
+    let mut meta = Vec::new();
+    if gate.accept {
+        let link_headers: Vec<String> = answer.header_texts("link").collect();
+        let page = extract::Page {
+            url: &task.url,
+            content_type: content_type.as_deref(),
+            link_headers: &link_headers,
+            body: &answer.body,
+        };
+        let mut extracted = extract::extract(&page, &task.tools.extract);
+        meta = std::mem::take(&mut extracted.meta_robots);
+        if (200..300).contains(&answer.status) {
+            facts.analysis = analyse(task, &extracted);
+        }
+        facts.canonical = extracted.canonical;
+        facts.title = extracted.title;
+        facts.links = extracted.links.into_iter().map(link_of).collect();
+    }
+    facts.directives = Directives::read(
+        meta.iter().map(|(name, content)| (name.as_str(), content.as_str())),
+        tags.iter().map(String::as_str),
+        &task.tools.agent,
+    );
+    facts
+}
+
+fn link_of(link: extract::Link) -> Link {
+    let letter = link.kind.hop_letter();
+    let found = match letter {
+        'E' => Found::Embed,
+        'R' => Found::Redirect,
+        'M' => Found::Manifest,
+        'I' => Found::Inferred,
+        _ => Found::Link,
+    };
+    Link { url: link.url, found, letter, nofollow: link.rel_nofollow }
+}
+
+thread_local! {
+    static CONTENT: std::cell::RefCell<Option<Content>> = const { std::cell::RefCell::new(None) };
+}
+
+fn analyse(task: &Task, extracted: &extract::Extracted) -> Option<Analysis> {
+    if extracted.kind != extract::DocumentKind::Html || extracted.blocks.is_empty() {
+        return None;
+    }
+    let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
+    let page = content::Page { blocks: &blocks, links: extracted.links.len() };
+    CONTENT.with_borrow_mut(|content| {
+        let content = content.get_or_insert_with(|| Content::new(task.tools.content.clone()));
+        Some(content.analyse(&page, &task.boilerplate))
+    })
+}
+
+pub(crate) fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
+    use content::{BlockKind, Region};
+    content::Block {
+        text: &block.text,
+        link_chars: block.link_chars,
+        path: block.path,
+        kind: match block.tag {
+            extract::BlockTag::Paragraph => BlockKind::Paragraph,
+            extract::BlockTag::Heading => BlockKind::Heading,
+            extract::BlockTag::ListItem => BlockKind::ListItem,
+            extract::BlockTag::Cell => BlockKind::Cell,
+            extract::BlockTag::Other => BlockKind::Other,
+        },
+        region: match block.region {
+            extract::Region::None => Region::None,
+            extract::Region::Nav => Region::Nav,
+            extract::Region::Header => Region::Header,
+            extract::Region::Footer => Region::Footer,
+            extract::Region::Aside => Region::Aside,
+            extract::Region::Form => Region::Form,
+            extract::Region::Main | extract::Region::Article => Region::Main,
+        },
+    }
+}
+
+fn refused_by_archive_gate(task: &Task, answer: &Answer, facts: &PageFacts) -> Option<String> {
+    if task.purpose == Purpose::Probe {
+        return Some("probe".to_owned());
+    }
+    let directives = crate::filter::Directives {
+        nofollow: facts.directives.nofollow,
+        noarchive: facts.directives.noarchive,
+        ..crate::filter::Directives::default()
+    };
+    let content_type = answer.header_text("content-type");
+    let length = answer.wire_body.len() as u64;
+    let verdict =
+        task.tools.filter.archive(answer.status, content_type.as_deref(), length, &directives);
+    (!verdict.accept).then(|| verdict.code().to_owned())
+}
+
+/// Looks for an earlier capture of the same payload.
+fn earlier(task: &Task, answer: &Answer) -> Result<Option<RevisitOf>, DbError> {
+    if answer.payload.is_empty() || answer.status != 200 || answer.truncated.is_some() {
+        return Ok(None);
+    }
+    let digest = Fingerprint(xxhash_rust::xxh3::xxh3_128(&answer.payload));
+    let first = contents::get(&task.tools.db, contents::Kind::Payload, digest.0)?;
+    Ok(first.map(|first| RevisitOf {
+        uri: first.target,
+        date: first.at,
+        record_id: None,
+        payload_digest: Some(first.payload_digest),
+        profile: Profile::IdenticalPayload,
+    }))
+}
+
+fn with_repeats(task: &Task, mut facts: PageFacts) -> Result<PageFacts, DbError> {
+    if let Some(analysis) = &facts.analysis
+        && !analysis.thin
+    {
+        let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
+        let first = contents::get(&task.tools.db, contents::Kind::Text, digest)?;
+        let own = task.url.fingerprint();
+        facts.repeats = first.map(|first| first.url).filter(|url| *url != own);
+    }
+    Ok(facts)
+}
+
+/// Returns what a fetch of robots.txt came to.
+///
+/// # Errors
+/// Returns where it redirects, which is to be fetched next.
+pub fn robots_outcome(
+    url: &CrawlUrl,
+    outcome: &Outcome,
+    agent: &str,
+    settings: &robots::Settings,
+) -> Result<robots::FetchedRobots, CrawlUrl> {
+    use robots::FetchedRobots;
+    let answer = match outcome {
+        Outcome::Failed(failed) => {
+            return Ok(FetchedRobots::NoAnswer(failed.detail.clone()));
+        }
+        Outcome::Answer(answer) => answer,
+    };
+    if matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
+        let target = answer.header_text("location").and_then(|to| url.join(&to).ok());
+        return target.map_or(Ok(FetchedRobots::Redirects), Err);
+    }
+    let fetched = FetchedRobots::from_answer(answer.status, &answer.body, agent, settings);
+    Ok(match fetched {
+        FetchedRobots::Status { status, .. } => FetchedRobots::Status { status, retry_after: None },
+        FetchedRobots::Rules { robots, .. } => {
+            FetchedRobots::Rules { robots, max_age: max_age(answer) }
+        }
+        other => other,
+    })
+}
+
+fn max_age(answer: &Answer) -> Option<Duration> {
+    let control = answer.header_text("cache-control")?.to_ascii_lowercase();
+    let directive = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
+    directive.trim().parse().ok().map(Duration::from_secs)
+}

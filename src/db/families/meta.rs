@@ -1,0 +1,123 @@
+//! `meta`: whatever there is one of.
+//!
+//! key = text, listed here · value = postcard of the type beside it:
+//! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
+//! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
+//! `session` [`Session`] · `archive` [`ArchivePosition`] · `rules` (bytes of the rule set, with its
+//! version) · `scope` (URLs
+//! that seeds redirect to) · `control` (what an operator changed while running, as JSON).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Timestamp;
+use crate::db::{Batch, Db, DbError, Family};
+
+/// Every URL occurrence is in exactly one of the terms on the right:
+/// discovered = queued + in_flight + done + known + refused + failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// URL occurrences: seeds, and links after one page's own repeats are dropped.
+    pub discovered: u64,
+    /// Waiting.
+    pub queued: u64,
+    /// Under a lease.
+    pub in_flight: u64,
+    /// Fetched.
+    pub done: u64,
+    /// Known already, by their own name or by their key.
+    pub known: u64,
+    /// Refused by a gate.
+    pub refused: u64,
+    /// No usable answer after all attempts.
+    pub failed: u64,
+    /// Of `known`: suppressed by a rule.
+    pub suppressed: u64,
+    /// Requests made, robots.txt and probes included.
+    pub requests: u64,
+    /// Requests for robots.txt.
+    pub robots_requests: u64,
+    /// Requests for probes and audits.
+    pub probe_requests: u64,
+    /// Bytes received, before decoding.
+    pub bytes: u64,
+    /// Pages whose text was known before.
+    pub duplicates: u64,
+    /// Pages that are error pages whatever their status says.
+    pub junk: u64,
+    /// Answers by class: 1xx (never), 2xx, 3xx, 4xx, 5xx, others.
+    pub by_class: [u64; 6],
+    /// Attempts that failed and were put off.
+    pub retries: u64,
+}
+
+impl Counters {
+    /// Returns how far the two sides of the identity are apart; zero is right.
+    pub fn imbalance(&self) -> i128 {
+        let right = [self.queued, self.in_flight, self.done, self.known, self.refused, self.failed];
+        i128::from(self.discovered) - right.iter().map(|n| i128::from(*n)).sum::<i128>()
+    }
+}
+
+/// Numbers that are given once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Serials {
+    /// Next host number.
+    pub host: u32,
+    /// Next serial of a queue row or a place in line.
+    pub row: u64,
+    /// Next number of a probe.
+    pub probe: u64,
+}
+
+/// The present or last run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// When it began.
+    pub began: Timestamp,
+    /// Latest time that was stored: the clock never runs before it.
+    pub latest: Timestamp,
+    /// How it ended: empty while it runs or after a kill, else `complete`, `interrupted`, `limit`.
+    pub ended: String,
+    /// How many runs there were.
+    pub runs: u32,
+    /// Digest of the configuration that matters for resuming.
+    pub seeds_digest: u64,
+}
+
+/// End of the last archived record whose outcome is stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivePosition {
+    /// File name.
+    pub file: String,
+    /// Bytes.
+    pub offset: u64,
+}
+
+macro_rules! single {
+    ($load:ident, $save:ident, $type:ty, $key:literal, $what:literal) => {
+        #[doc = concat!("Returns the stored ", $what, ", if there is one.")]
+        ///
+        /// # Errors
+        /// Returns what the database says.
+        pub fn $load(db: &Db) -> Result<Option<$type>, DbError> {
+            db.get(Family::Meta, $key)
+        }
+
+        #[doc = concat!("Stores the ", $what, ".")]
+        pub fn $save(batch: &mut Batch, db: &Db, value: &$type) {
+            batch.put(db, Family::Meta, $key, value);
+        }
+    };
+}
+
+single!(counters, put_counters, Counters, b"counters", "counters");
+single!(reasons, put_reasons, BTreeMap<String, u64>, b"reasons", "count of each reason");
+single!(serials, put_serials, Serials, b"serials", "serials");
+single!(session, put_session, Session, b"session", "session");
+single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
+single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
+single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
+single!(scope, put_scope, Vec<String>, b"scope", "URLs that seeds redirect to");
+single!(control, put_control, String, b"control", "operator's changes");

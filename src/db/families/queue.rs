@@ -1,0 +1,157 @@
+//! `queue`: what waits, under its host.
+//!
+//! key = host u32 · priority u8 · serial u64 (13 bytes) · value = [`Item`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Batch, Db, DbError, Family};
+use crate::frontier::{HostId, PRIORITIES, Place};
+use crate::url::{Fingerprint, Origin};
+
+/// What a row of the queue stands for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Item {
+    /// A URL with a record of its own.
+    Page(Fingerprint),
+    /// A sample that tests a rule or a soft error.
+    Probe {
+        /// What to fetch.
+        url: String,
+        /// Its number, by which the asker knows it.
+        number: u64,
+    },
+    /// Where a robots.txt redirects to, on another host.
+    Robots {
+        /// What to fetch.
+        url: String,
+        /// Whose robots.txt it is.
+        origin: Origin,
+        /// Redirects followed so far.
+        hops: u32,
+    },
+}
+
+/// Returns the key of a row.
+pub fn key(host: HostId, place: Place) -> [u8; 13] {
+    let mut key = [0; 13];
+    key[..4].copy_from_slice(&host.0.to_be_bytes());
+    key[4] = place.priority;
+    key[5..].copy_from_slice(&place.serial.to_be_bytes());
+    key
+}
+
+/// Returns host and place of a key.
+pub fn parse(key: &[u8]) -> Option<(HostId, Place)> {
+    let host = u32::from_be_bytes(key.get(..4)?.try_into().ok()?);
+    let serial = u64::from_be_bytes(key.get(5..13)?.try_into().ok()?);
+    Some((HostId(host), Place { priority: key[4], serial }))
+}
+
+/// Adds a row.
+pub fn put(batch: &mut Batch, db: &Db, host: HostId, place: Place, item: &Item) {
+    batch.put(db, Family::Queue, &key(host, place), item);
+}
+
+/// Removes a row.
+pub fn delete(batch: &mut Batch, db: &Db, host: HostId, place: Place) {
+    batch.delete(db, Family::Queue, &key(host, place));
+}
+
+/// Reads about `most` rows of a host from its cursors on: half of them from its best priority, and
+/// at least one from every other that has any, so that none starves. The flag says whether there may
+/// be more.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn read(
+    db: &Db,
+    host: HostId,
+    cursors: &[u64; PRIORITIES],
+    most: usize,
+) -> Result<(Vec<(Place, Item)>, bool), DbError> {
+    let mut quota = most.max(2) / 2;
+    let mut rows = Vec::new();
+    let (mut more, mut best) = (false, None);
+    let mut priority = 0;
+    while let Some(cursor) = cursors.get(usize::from(priority)) {
+        let from = Place { priority, serial: *cursor };
+        match read_one(db, host, from, quota.max(1), &mut rows)? {
+            Found::Nothing => break,
+            // Its own cursor is further on than where this scan ran into it.
+            Found::Later(other) => priority = other,
+            Found::Rows { full } => {
+                best = best.or(Some(priority));
+                more |= full;
+                quota /= 2;
+                priority += 1;
+            }
+        }
+    }
+    if let Some(priority) = best
+        && more
+        && rows.len() < most / 2
+    {
+        let taken = rows.iter().filter(|(place, _)| place.priority == priority);
+        let last = taken.map(|(place, _)| place.serial).max().unwrap_or(0);
+        let from = Place { priority, serial: last + 1 };
+        read_one(db, host, from, most - rows.len(), &mut rows)?;
+    }
+    rows.sort_by_key(|(place, _)| *place);
+    Ok((rows, more))
+}
+
+enum Found {
+    /// No row of the host from there on.
+    Nothing,
+    /// No row of this priority; the next row has that one.
+    Later(u8),
+    /// Rows were added; `full` if the limit stopped the reading.
+    Rows { full: bool },
+}
+
+fn read_one(
+    db: &Db,
+    host: HostId,
+    from: Place,
+    most: usize,
+    rows: &mut Vec<(Place, Item)>,
+) -> Result<Found, DbError> {
+    let start = key(host, from);
+    let end = key(host, Place { priority: PRIORITIES as u8, serial: 0 });
+    let (mut found, mut taken) = (Found::Nothing, 0);
+    db.scan(Family::Queue, &start, &end, |key, value| {
+        let Some((_, place)) = parse(key) else { return Ok(true) };
+        if place.priority != from.priority {
+            if taken == 0 {
+                found = Found::Later(place.priority);
+            }
+            return Ok(false);
+        }
+        if taken == most {
+            found = Found::Rows { full: true };
+            return Ok(false);
+        }
+        rows.push((place, Db::decode(Family::Queue, key, value)?));
+        taken += 1;
+        found = Found::Rows { full: false };
+        Ok(true)
+    })?;
+    Ok(found)
+}
+
+/// Calls `visit` with every row of a host, best first, until it returns false.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn each(
+    db: &Db,
+    host: HostId,
+    mut visit: impl FnMut(Place, Item) -> bool,
+) -> Result<(), DbError> {
+    let start = key(host, Place { priority: 0, serial: 0 });
+    let end = key(host, Place { priority: PRIORITIES as u8, serial: 0 });
+    db.scan(Family::Queue, &start, &end, |key, value| {
+        let Some((_, place)) = parse(key) else { return Ok(true) };
+        Ok(visit(place, Db::decode(Family::Queue, key, value)?))
+    })
+}

@@ -1,0 +1,92 @@
+//! How RocksDB is set up, and what it may use.
+
+use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Env, Options, WriteBufferManager};
+use serde::{Deserialize, Serialize};
+
+use super::families::Family;
+use crate::clock::{ByteSize, Span};
+
+/// Bounds of the state's memory and its durability.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct Settings {
+    /// Memory for cached blocks, indexes, filters and write buffers together.
+    pub cache: ByteSize,
+    /// How often the write-ahead log is made safe against a power cut; `kill -9` needs none of it.
+    pub sync_interval: Span,
+    /// URLs that the Bloom filter in front of the seen test is sized for; it grows beyond.
+    pub expected_urls: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            cache: ByteSize::mib(48),
+            sync_interval: Span::secs(1),
+            expected_urls: 1_000_000,
+        }
+    }
+}
+
+pub(super) struct Shared {
+    cache: Cache,
+    buffers: WriteBufferManager,
+    env: Option<Env>,
+}
+
+impl Shared {
+    pub(super) fn new(settings: &Settings, env: Option<Env>) -> Self {
+        let cache = Cache::new_lru_cache(settings.cache.as_len().max(1 << 20));
+        let buffers = WriteBufferManager::new_write_buffer_manager_with_cache(
+            (settings.cache.as_len() / 3).max(1 << 20),
+            false,
+            cache.clone(),
+        );
+        Shared { cache, buffers, env }
+    }
+
+    pub(super) fn database(&self) -> Options {
+        let mut options = Options::default();
+        if let Some(env) = &self.env {
+            options.set_env(env);
+        }
+        options.create_if_missing(true);
+        options.create_missing_column_families(true);
+        options.set_write_buffer_manager(&self.buffers);
+        options.set_max_total_wal_size(64 << 20);
+        options.set_max_open_files(256);
+        options.set_keep_log_file_num(2);
+        options.set_max_background_jobs(2);
+        options.set_bytes_per_sync(1 << 20);
+        options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
+        options
+    }
+
+    /// Options of one family. They must be given at every open, since a family opened without them
+    /// has no Bloom filter and pays ten times as much for a miss.
+    pub(super) fn family(&self, family: Family) -> Options {
+        let mut options = Options::default();
+        let mut table = BlockBasedOptions::default();
+        table.set_block_cache(&self.cache);
+        table.set_cache_index_and_filter_blocks(true);
+        table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        table.set_format_version(5);
+        if family.is_looked_up() {
+            table.set_bloom_filter(10.0, false);
+            table.set_optimize_filters_for_memory(true);
+        }
+        table.set_block_size(if family == Family::Seen { 4 << 10 } else { 16 << 10 });
+        options.set_block_based_table_factory(&table);
+        options.set_write_buffer_size(8 << 20);
+        options.set_target_file_size_base(16 << 20);
+        options.set_level_compaction_dynamic_level_bytes(true);
+        if family == Family::Seen {
+            // Hashes do not compress.
+            options.set_compression_type(DBCompressionType::None);
+        } else {
+            options.set_compression_type(DBCompressionType::Lz4);
+            options.set_bottommost_compression_type(DBCompressionType::Zstd);
+        }
+        options
+    }
+}

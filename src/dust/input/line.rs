@@ -1,0 +1,280 @@
+//! One line of a log, by format.
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::access_log;
+use crate::dust::paper::Record;
+
+/// The formats of logs that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// `url`, `status`, `size_min`, `size_max`, `sketch`, separated by tabs; `-` is unknown, and
+    /// fields at the end may be missing.
+    Tsv,
+    /// JSON lines with `url`, `status`, and perhaps `size` and `sketch`: our own crawl log.
+    CrawlLog,
+    /// Common or Combined Log Format, perhaps with the virtual host in front.
+    AccessLog,
+    /// Sorted index of WARC files: SURT key, timestamp, JSON.
+    Cdxj,
+}
+
+/// Why a line cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineError {
+    /// Longer than a line may be.
+    #[error("line too long")]
+    TooLong,
+    /// Not UTF-8.
+    #[error("not UTF-8")]
+    Encoding,
+    /// A field that must be there is missing or empty.
+    #[error("no {0}")]
+    Missing(&'static str),
+    /// A field that must be a number is none.
+    #[error("{0} is not a number: `{1}`")]
+    Number(&'static str, String),
+    /// Not JSON, or not of the right shape.
+    #[error("not a JSON record: {0}")]
+    Json(String),
+    /// Not of the format at all.
+    #[error("not a line of {0}")]
+    Shape(&'static str),
+    /// A web-server log without host, and none was given.
+    #[error("no host in the line; name scheme and host with --site")]
+    NoHost,
+    /// The file is longer than may be read.
+    #[error("file too large: the rest is left out")]
+    FileTooLarge,
+    /// The source failed: a broken gzip file, or an I/O error.
+    #[error("unreadable from here on: {0}")]
+    Unreadable(String),
+}
+
+/// What a line holds.
+pub(super) enum Parsed {
+    /// A record.
+    Record(Record),
+    /// A request that tells nothing about a document.
+    Unused,
+}
+
+/// What is the same for all lines of a file.
+pub(super) struct Context {
+    format: Format,
+    /// Scheme, `://` and host, without a slash at the end.
+    base: Option<String>,
+}
+
+impl Context {
+    pub(super) fn new(format: Format, site: Option<&str>) -> Self {
+        let base = site.map(|site| {
+            let site = site.trim_end_matches('/');
+            if site.contains("://") { site.to_owned() } else { format!("http://{site}") }
+        });
+        Context { format, base }
+    }
+}
+
+/// Tells the format from the first bytes of a log; none if no line has a known shape.
+pub fn detect(head: &[u8]) -> Option<Format> {
+    /// How many lines are looked at: one bad line at the top must not decide.
+    const LINES: usize = 20;
+    let text = String::from_utf8_lossy(head);
+    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    lines.take(LINES).find_map(shape)
+}
+
+fn shape(line: &str) -> Option<Format> {
+    if line.starts_with('{') {
+        return Some(Format::CrawlLog);
+    }
+    let mut tabs = line.split('\t');
+    let is_number =
+        |text: Option<&str>| text.is_some_and(|text| text.trim().parse::<u16>().is_ok());
+    if tabs.next().is_some_and(|url| !url.is_empty()) && is_number(tabs.next()) {
+        return Some(Format::Tsv);
+    }
+    let mut words = line.splitn(3, ' ');
+    if let (Some(key), Some(time), Some(rest)) = (words.next(), words.next(), words.next()) {
+        let is_time = time.len() >= 4 && time.bytes().all(|b| b.is_ascii_digit());
+        if key.contains(')') && is_time && rest.starts_with('{') {
+            return Some(Format::Cdxj);
+        }
+    }
+    access_log::is_shape(line).then_some(Format::AccessLog)
+}
+
+pub(super) fn parse(context: &Context, line: &str) -> Result<Parsed, LineError> {
+    match context.format {
+        Format::Tsv => tsv(line).map(Parsed::Record),
+        Format::CrawlLog => crawl_log(line),
+        Format::AccessLog => access_log::parse(line, context.base.as_deref()),
+        Format::Cdxj => cdxj(line),
+    }
+}
+
+fn tsv(line: &str) -> Result<Record, LineError> {
+    let mut fields = line.split('\t');
+    let url = fields.next().filter(|url| !url.is_empty()).ok_or(LineError::Missing("url"))?;
+    let status = number("status", fields.next().ok_or(LineError::Missing("status"))?)?;
+    let mut size = |name| match fields.next().unwrap_or("-") {
+        "-" => Ok(None),
+        text => number(name, text).map(Some),
+    };
+    let (least, greatest) = (size("size_min")?, size("size_max")?);
+    let size = least.map(|least| (least, greatest.unwrap_or(least)));
+    let sketch = fields.next().map_or(Vec::new(), sketch);
+    Ok(Record { url: url.to_owned(), status, size, sketch })
+}
+
+pub(super) fn number<N: std::str::FromStr>(name: &'static str, text: &str) -> Result<N, LineError> {
+    /// Longest part of a wrong number that is shown.
+    const SHOWN: usize = 40;
+    let error = |_| LineError::Number(name, text.chars().take(SHOWN).collect());
+    text.trim().parse().map_err(error)
+}
+
+/// Reads comma-separated hexadecimal min-hashes; `-` and nothing are an unknown sketch. A value
+/// that is not of 64 bits in hexadecimal stands for itself by its hash: only equality matters.
+fn sketch(text: &str) -> Vec<u64> {
+    if matches!(text, "-" | "") {
+        return Vec::new();
+    }
+    let value =
+        |text: &str| u64::from_str_radix(text, 16).unwrap_or_else(|_| xxh3_64(text.as_bytes()));
+    text.split(',').map(value).collect()
+}
+
+/// What is read of a JSON record; other fields may be there.
+#[derive(Deserialize)]
+struct Json {
+    url: String,
+    #[serde(default)]
+    status: Option<serde_json::Value>,
+    #[serde(default)]
+    size: Option<i64>,
+    #[serde(default)]
+    size_min: Option<i64>,
+    #[serde(default)]
+    size_max: Option<i64>,
+    #[serde(default)]
+    sketch: Option<String>,
+    #[serde(default)]
+    digest: Option<String>,
+}
+
+impl Json {
+    /// Returns the record; a fetch without an answer has no status, and is of no use.
+    fn parsed(self) -> Result<Parsed, LineError> {
+        let status = match &self.status {
+            Some(serde_json::Value::Number(status)) => number("status", &status.to_string())?,
+            // Indexes write numbers as strings, and `-` for none.
+            Some(serde_json::Value::String(status)) if status != "-" => number("status", status)?,
+            _ => return Ok(Parsed::Unused),
+        };
+        let least = self.size_min.or(self.size);
+        let size = least.map(|least| (least, self.size_max.unwrap_or(least)));
+        let sketch = self.sketch.as_deref().map_or(Vec::new(), sketch);
+        if self.url.is_empty() {
+            return Err(LineError::Missing("url"));
+        }
+        Ok(Parsed::Record(Record { url: self.url, status, size, sketch }))
+    }
+}
+
+fn json(text: &str) -> Result<Json, LineError> {
+    serde_json::from_str(text).map_err(|error| LineError::Json(error.to_string()))
+}
+
+fn crawl_log(line: &str) -> Result<Parsed, LineError> {
+    json(line)?.parsed()
+}
+
+/// How often a digest stands in for a min-hash: for as many as any setting compares.
+const DIGEST_VALUES: usize = 16;
+
+/// An index knows no document sizes, only those of compressed records; but equal digests are equal
+/// documents. So the digest stands for the sketch, where there is none.
+fn cdxj(line: &str) -> Result<Parsed, LineError> {
+    let brace = line.find('{').ok_or(LineError::Shape("a CDXJ index"))?;
+    let json = json(&line[brace..])?;
+    let digest = json.digest.clone();
+    let mut parsed = json.parsed()?;
+    if let (Parsed::Record(record), Some(digest)) = (&mut parsed, digest)
+        && record.sketch.is_empty()
+    {
+        record.sketch = vec![xxh3_64(digest.as_bytes()); DIGEST_VALUES];
+    }
+    Ok(parsed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(format: Format, line: &str, want: Result<Record, LineError>) {
+        let got = parse(&Context::new(format, None), line).map(|parsed| match parsed {
+            Parsed::Record(record) => Some(record),
+            Parsed::Unused => None,
+        });
+        assert_eq!(got, want.map(Some), "{line}");
+    }
+
+    fn record(url: &str, status: u16, size: Option<(i64, i64)>, sketch: &[u64]) -> Record {
+        Record { url: url.to_owned(), status, size, sketch: sketch.to_vec() }
+    }
+
+    #[test]
+    fn a_tsv_line_has_five_fields_of_which_the_last_may_be_unknown() {
+        let tsv = |line, want| check(Format::Tsv, line, want);
+        tsv("http://h/\t200\t3\t9\tff,0a", Ok(record("http://h/", 200, Some((3, 9)), &[255, 10])));
+        tsv("http://h/\t301\t-\t-\t-", Ok(record("http://h/", 301, None, &[])));
+        tsv("http://h/\t200\t7", Ok(record("http://h/", 200, Some((7, 7)), &[])));
+        tsv("http://h/", Err(LineError::Missing("status")));
+        tsv("\t200", Err(LineError::Missing("url")));
+        tsv("http://h/\t200\tten", Err(LineError::Number("size_min", "ten".to_owned())));
+    }
+
+    #[test]
+    fn a_crawl_log_line_may_have_more_fields() {
+        let line = r#"{"time":"2026-01-01T00:00:00Z","url":"http://h/","status":200,"size":12,"sketch":"1,2","x":{"y":[]}}"#;
+        check(Format::CrawlLog, line, Ok(record("http://h/", 200, Some((12, 12)), &[1, 2])));
+        let line = r#"{"url":"http://h/","status":"304","size":null,"sketch":null}"#;
+        check(Format::CrawlLog, line, Ok(record("http://h/", 304, None, &[])));
+        check(Format::CrawlLog, r#"{"url":"","status":200}"#, Err(LineError::Missing("url")));
+    }
+
+    #[test]
+    fn a_fetch_without_an_answer_is_of_no_use() {
+        let line = r#"{"url":"http://h/","status":null,"failure":"timeout"}"#;
+        let parsed = parse(&Context::new(Format::CrawlLog, None), line);
+        assert!(matches!(parsed, Ok(Parsed::Unused)));
+    }
+
+    #[test]
+    fn an_index_line_compares_documents_by_digest() {
+        let line = r#"org,h)/ 20260101000000 {"url":"http://h.org/","status":"200","length":"300","digest":"sha1:A"}"#;
+        let digest = vec![xxh3_64(b"sha1:A"); DIGEST_VALUES];
+        check(Format::Cdxj, line, Ok(record("http://h.org/", 200, None, &digest)));
+    }
+
+    #[test]
+    fn the_format_is_told_by_the_first_line_that_has_one() {
+        for (text, want) in [
+            ("# list\n\nhttp://h/\t200\t-\t-\t-\n", Some(Format::Tsv)),
+            ("{\"url\":\"http://h/\"}\n", Some(Format::CrawlLog)),
+            ("org,h)/ 20260101000000 {\"url\":\"http://h/\"}\n", Some(Format::Cdxj)),
+            (
+                "garbage\n1.2.3.4 - - [01/Jan/2026:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n",
+                Some(Format::AccessLog),
+            ),
+            ("plain words\n", None),
+            ("", None),
+        ] {
+            assert_eq!(detect(text.as_bytes()), want, "{text}");
+        }
+    }
+}

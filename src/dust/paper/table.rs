@@ -1,0 +1,198 @@
+//! The tokenized list in two orders: by first tokens and by last tokens.
+//!
+//! URLs that share a prefix stand side by side in the one order, URLs that share a suffix in the
+//! other. So buckets are found by sorting and comparing tokens, without a hash of any envelope:
+//! there are no collisions to check, and memory is linear in the text.
+
+use super::list::UrlList;
+use super::token::{TokenId, TokenTable, tokens};
+
+/// URLs longer than this many tokens are left out: it is far more than browsers and servers take,
+/// and the work for a URL may grow with the square of its length.
+const TOKENS_MAX: usize = 4_000;
+
+/// The tokens of a list. A URL's place is its rank by first tokens.
+pub(super) struct Table<'a> {
+    /// The texts of the tokens.
+    pub(super) texts: TokenTable<'a>,
+    /// All tokens, URL after URL, sentinels included.
+    tokens: Vec<TokenId>,
+    /// Where each URL starts in `tokens`, and the end.
+    starts: Vec<u32>,
+    /// The index in the list of the URL at each place.
+    pub(super) order: Vec<u32>,
+    /// How many tokens each URL shares with the one before it.
+    pub(super) shared: Vec<u16>,
+    /// The rank by last tokens of the URL at each place.
+    pub(super) suffix_rank: Vec<u32>,
+    /// The place of the URL at each rank by last tokens.
+    pub(super) by_suffix: Vec<u32>,
+}
+
+impl<'a> Table<'a> {
+    /// Tokenizes and sorts a list.
+    pub(super) fn new(list: &UrlList<'a>) -> Self {
+        let mut texts = TokenTable::new();
+        let mut read = Vec::new();
+        let mut starts = Vec::with_capacity(list.len() + 1);
+        let mut kept = Vec::with_capacity(list.len());
+        starts.push(0);
+        for (index, url) in list.urls.iter().enumerate() {
+            let start = read.len();
+            read.push(TokenTable::BEGIN);
+            read.extend(tokens(url).map(|token| texts.number(token)));
+            read.push(TokenTable::END);
+            if read.len() - start > TOKENS_MAX || u32::try_from(read.len()).is_err() {
+                read.truncate(start);
+                continue;
+            }
+            kept.push(index as u32);
+            starts.push(read.len() as u32);
+        }
+        texts.close();
+        let mut ranks = sorted::<false>(&read, &starts);
+        let mut tokens = Vec::with_capacity(read.len());
+        let mut sorted_starts = Vec::with_capacity(starts.len());
+        sorted_starts.push(0);
+        for rank in &mut ranks {
+            let from = *rank as usize;
+            tokens.extend_from_slice(&read[starts[from] as usize..starts[from + 1] as usize]);
+            sorted_starts.push(tokens.len() as u32);
+            *rank = kept[from];
+        }
+        drop((read, starts, kept));
+        let mut table = Table {
+            texts,
+            tokens,
+            starts: sorted_starts,
+            order: ranks,
+            shared: Vec::new(),
+            suffix_rank: Vec::new(),
+            by_suffix: Vec::new(),
+        };
+        table.shared = (0..table.len())
+            .map(|place| if place == 0 { 0 } else { table.shared_prefix(place - 1, place) })
+            .collect();
+        table.by_suffix = sorted::<true>(&table.tokens, &table.starts);
+        table.suffix_rank = vec![0; table.len()];
+        for (rank, &place) in table.by_suffix.iter().enumerate() {
+            table.suffix_rank[place as usize] = rank as u32;
+        }
+        table
+    }
+
+    /// Frees everything but the texts of the tokens.
+    pub(super) fn into_texts(self) -> TokenTable<'a> {
+        self.texts
+    }
+
+    /// Returns how many URLs there are.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Returns the tokens of the URL at a place.
+    #[inline]
+    pub(super) fn url(&self, place: usize) -> &[TokenId] {
+        &self.tokens[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+
+    /// Returns how many tokens the URL at a place has.
+    #[inline]
+    pub(super) fn url_len(&self, place: usize) -> usize {
+        (self.starts[place + 1] - self.starts[place]) as usize
+    }
+
+    /// Returns how many first tokens two URLs share.
+    fn shared_prefix(&self, a: usize, b: usize) -> u16 {
+        self.url(a).iter().zip(self.url(b)).take_while(|(x, y)| x == y).count() as u16
+    }
+
+    /// Returns how many last tokens two URLs share.
+    #[inline]
+    pub(super) fn shared_suffix(&self, a: usize, b: usize) -> usize {
+        let (a, b) = (self.url(a), self.url(b));
+        a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
+    }
+
+    /// Returns the longest URL in tokens.
+    pub(super) fn longest(&self) -> usize {
+        (0..self.len()).map(|place| self.url_len(place)).max().unwrap_or(0)
+    }
+}
+
+/// Returns the URLs sorted by their tokens, from the end if `BACKWARD`. Which token comes first is
+/// arbitrary but fixed; equal prefixes (suffixes) stand together, which is all that is needed.
+///
+/// A multikey sort that looks at two tokens at a time: the keys of a group are copied beside the
+/// numbers, so that sorting them touches no other memory.
+fn sorted<const BACKWARD: bool>(tokens: &[TokenId], starts: &[u32]) -> Vec<u32> {
+    let count = starts.len() - 1;
+    let mut entries: Vec<(u64, u32)> = (0..count as u32).map(|url| (0, url)).collect();
+    let key = |url: u32, depth: usize| -> u64 {
+        let url = &tokens[starts[url as usize] as usize..starts[url as usize + 1] as usize];
+        let at = |depth: usize| {
+            let token = if BACKWARD {
+                url.len().checked_sub(depth + 1).map(|at| url[at])
+            } else {
+                url.get(depth).copied()
+            };
+            token.map_or(0, |token| u64::from(token) + 1)
+        };
+        at(depth) << 32 | at(depth + 1)
+    };
+    let mut groups = vec![(0, count, 0)];
+    while let Some((from, to, depth)) = groups.pop() {
+        let group = &mut entries[from..to];
+        if group.len() < 2 {
+            continue;
+        }
+        let mut all_equal = true;
+        let mut first = 0;
+        for (at, entry) in group.iter_mut().enumerate() {
+            entry.0 = key(entry.1, depth);
+            if at == 0 {
+                first = entry.0;
+            }
+            all_equal &= entry.0 == first;
+        }
+        if !all_equal {
+            group.sort_unstable();
+        }
+        let mut start = 0;
+        for run in group.chunk_by(|a, b| a.0 == b.0) {
+            // A key whose second half is empty ends its URL, and URLs are distinct.
+            if run.len() > 1 && run[0].0 as u32 != 0 {
+                groups.push((from + start, from + start + run.len(), depth + 2));
+            }
+            start += run.len();
+        }
+    }
+    entries.into_iter().map(|(_, url)| url).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_with_a_common_prefix_or_suffix_stand_together() {
+        let urls = vec!["h/a/1", "h/b/1", "h/a", "g/a/1", "h/a/12", "", "h/a/1/2/3", "1"];
+        let count = urls.len();
+        let list = UrlList { urls, ..UrlList::default() };
+        let table = Table::new(&list);
+        for place in 1..count {
+            let shared = (0..place).map(|other| table.shared_prefix(other, place)).max();
+            assert_eq!(Some(table.shared[place]), shared);
+            let at = |rank: usize| table.by_suffix[rank] as usize;
+            let best = (0..place).map(|other| table.shared_suffix(at(other), at(place))).max();
+            assert_eq!(Some(table.shared_suffix(at(place - 1), at(place))), best);
+        }
+        for (place, &index) in table.order.iter().enumerate() {
+            let text: String =
+                table.url(place).iter().map(|&token| table.texts.text(token)).collect();
+            assert_eq!(text, format!("\u{2}{}\u{3}", list.urls[index as usize]));
+            assert_eq!(table.by_suffix[table.suffix_rank[place] as usize] as usize, place);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Tokens: the letters of the paper's alphabet (section 3).
+//!
+//! A token is a run of ASCII letters and digits, or any other single character. Two sentinels stand
+//! around every URL, so that rules can speak of its beginning and end; they are tokens of their
+//! own, apart from the characters `^` and `$`.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+/// The text of the token before every URL.
+pub const BEGIN: &str = "\u{2}";
+/// The text of the token after every URL.
+pub const END: &str = "\u{3}";
+
+/// Returns the tokens of a URL, without the sentinels.
+pub fn tokens(url: &str) -> Tokens<'_> {
+    Tokens { rest: url }
+}
+
+/// See [`tokens`].
+#[derive(Clone, Debug)]
+pub struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let first = *self.rest.as_bytes().first()?;
+        let length = if first.is_ascii_alphanumeric() {
+            let bytes = self.rest.as_bytes();
+            bytes.iter().position(|b| !b.is_ascii_alphanumeric()).unwrap_or(bytes.len())
+        } else if first < 0x80 {
+            1
+        } else {
+            self.rest.chars().next().map_or(1, char::len_utf8)
+        };
+        let (token, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        Some(token)
+    }
+}
+
+/// Returns tokens as people read them: the sentinels as `^` and `$`.
+pub fn display(tokens: &[impl AsRef<str>]) -> String {
+    let mut text = String::new();
+    for token in tokens {
+        text.push_str(match token.as_ref() {
+            BEGIN => "^",
+            END => "$",
+            other => other,
+        });
+    }
+    text
+}
+
+/// A number that stands for one token of one list.
+pub(super) type TokenId = u32;
+
+/// Numbers below this are single ASCII characters, which need no table.
+const ASCII: u32 = 128;
+
+/// The distinct tokens of a URL list, each with its number.
+pub(super) struct TokenTable<'a> {
+    /// The number of a token by its hash. A number holds for the token whose text it leads to.
+    numbers: HashMap<u64, TokenId, BuildHasherDefault<Hashed>>,
+    /// The numbers of tokens whose hash another token had before.
+    others: HashMap<&'a str, TokenId>,
+    texts: Vec<&'a str>,
+    /// Differs from table to table, so that no log can hold tokens chosen to collide. Numbers do
+    /// not depend on it.
+    seed: u64,
+}
+
+/// A hasher of what is a hash already.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// All single ASCII characters in order, so that each is a slice of this text.
+const ASCII_TEXT: &str = concat!(
+    "\0\u{1}\u{2}\u{3}\u{4}\u{5}\u{6}\u{7}\u{8}\u{9}\u{a}\u{b}\u{c}\u{d}\u{e}\u{f}",
+    "\u{10}\u{11}\u{12}\u{13}\u{14}\u{15}\u{16}\u{17}\u{18}\u{19}\u{1a}\u{1b}\u{1c}\u{1d}\u{1e}",
+    "\u{1f} !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`",
+    "abcdefghijklmnopqrstuvwxyz{|}~\u{7f}"
+);
+
+impl<'a> TokenTable<'a> {
+    /// The number of [`BEGIN`].
+    pub(super) const BEGIN: TokenId = 2;
+    /// The number of [`END`].
+    pub(super) const END: TokenId = 3;
+
+    pub(super) fn new() -> Self {
+        TokenTable {
+            numbers: HashMap::default(),
+            others: HashMap::new(),
+            texts: Vec::new(),
+            seed: RandomState::new().hash_one(0u64),
+        }
+    }
+
+    /// Returns the number of a token, a new one if it was not seen before.
+    pub(super) fn number(&mut self, token: &'a str) -> TokenId {
+        if let [byte] = *token.as_bytes() {
+            return TokenId::from(byte);
+        }
+        let next = ASCII + self.texts.len() as u32;
+        let hash = xxh3_64_with_seed(token.as_bytes(), self.seed);
+        let mut number = *self.numbers.entry(hash).or_insert(next);
+        if number != next && self.text(number) != token {
+            number = *self.others.entry(token).or_insert(next);
+        }
+        if number == next {
+            self.texts.push(token);
+        }
+        number
+    }
+
+    /// Frees what only [`TokenTable::number`] needs.
+    pub(super) fn close(&mut self) {
+        self.numbers = HashMap::default();
+        self.others = HashMap::new();
+    }
+
+    /// Returns the text of a token.
+    pub(super) fn text(&self, token: TokenId) -> &'a str {
+        match token.checked_sub(ASCII) {
+            None => &ASCII_TEXT[token as usize..token as usize + 1],
+            Some(index) => self.texts[index as usize],
+        }
+    }
+
+    /// Returns the texts of several tokens.
+    pub(super) fn texts(&self, tokens: &[TokenId]) -> Vec<String> {
+        tokens.iter().map(|&token| self.text(token).to_owned()).collect()
+    }
+
+    /// Compares token by token, by text.
+    pub(super) fn compare(&self, a: &[TokenId], b: &[TokenId]) -> std::cmp::Ordering {
+        for (&x, &y) in a.iter().zip(b) {
+            if x != y {
+                return self.text(x).cmp(self.text(y));
+            }
+        }
+        a.len().cmp(&b.len())
+    }
+}
+
+/// Returns whether a string has a proper non-empty border: semiperiodic, by theorem 4.1.
+pub(super) fn is_semiperiodic<T: PartialEq>(tokens: &[T]) -> bool {
+    (1..tokens.len()).any(|border| tokens[..border] == tokens[tokens.len() - border..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, want: &[&str]) {
+        assert_eq!(tokens(url).collect::<Vec<_>>(), want, "{url}");
+        assert_eq!(tokens(url).collect::<String>(), url);
+    }
+
+    #[test]
+    fn a_token_is_a_run_of_letters_and_digits_or_one_other_character() {
+        check(
+            "http://a.co/b_1?x=",
+            &["http", ":", "/", "/", "a", ".", "co", "/", "b", "_", "1", "?", "x", "="],
+        );
+        check("", &[]);
+        check("é1--", &["é", "1", "-", "-"]);
+        check("x^$", &["x", "^", "$"]);
+    }
+
+    #[test]
+    fn the_table_gives_equal_numbers_to_equal_tokens_only() {
+        let mut table = TokenTable::new();
+        let url = "ab/é/ab/$\u{7f}z~é";
+        let numbers: Vec<_> = tokens(url).map(|token| table.number(token)).collect();
+        for (number, token) in numbers.iter().zip(tokens(url)) {
+            assert_eq!(table.text(*number), token);
+        }
+        assert_eq!(numbers[0], numbers[4]);
+        assert_eq!(numbers[2], *numbers.last().unwrap());
+        assert_eq!(table.text(TokenTable::BEGIN), BEGIN);
+        assert_eq!(table.text(TokenTable::END), END);
+    }
+
+    #[test]
+    fn semiperiodic_strings_are_those_the_paper_names() {
+        for (text, want) in [
+            ("/////", true),
+            ("a.a.a", true),
+            ("/people/", true),
+            ("a.a.b", false),
+            ("%////", false),
+            ("a", false),
+            ("", false),
+        ] {
+            assert_eq!(is_semiperiodic(&tokens(text).collect::<Vec<_>>()), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn sentinels_are_shown_as_the_paper_writes_them() {
+        assert_eq!(display(&[BEGIN, "a", "/", END]), "^a/$");
+    }
+}

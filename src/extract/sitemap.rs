@@ -1,0 +1,472 @@
+//! Sitemaps, sitemap indexes (sitemaps.org 0.9, as XML or text, gzip or not), RSS and Atom.
+//!
+//! Lenient: namespaces and misnested tags do not matter, and what is whole before a document breaks
+//! off counts. Entities of a document's own are never expanded, and nothing outside the document is
+//! ever read, so neither expansion bombs nor external entities exist here; a compressed body is
+//! read up to a bound and counts as broken off there.
+
+use std::borrow::Cow;
+use std::io::Read;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, BytesStart, Event};
+
+use super::charset::decode;
+use super::facts::{DocumentKind, SitemapEntry};
+use super::settings::Settings;
+use crate::url::CrawlUrl;
+
+/// Bytes kept of one field.
+const FIELD_MAX: usize = 8 * 1024;
+
+/// A list of URLs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sitemap {
+    /// `Sitemap`, `SitemapIndex`, `SitemapText` or `Feed`.
+    pub kind: DocumentKind,
+    /// The encoding it was decoded by.
+    pub charset: &'static str,
+    /// The entries that are whole, in order.
+    pub entries: Vec<SitemapEntry>,
+    /// True if there are more entries than were kept.
+    pub truncated_entries: bool,
+    /// True if the body is longer than what was read.
+    pub truncated_body: bool,
+    /// Where the document is broken, if it is.
+    pub problem: Option<String>,
+}
+
+/// Why a body is no list of URLs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SitemapError {
+    /// Neither XML of a known kind nor lines with URLs.
+    #[error("neither a sitemap nor a feed nor a list of URLs")]
+    Unknown,
+    /// XML that breaks off before its first entry.
+    #[error("broken before its first entry: {0}")]
+    Broken(String),
+}
+
+/// Reads a sitemap or feed that was found at `url`.
+///
+/// # Errors
+/// Returns why the body is no list of URLs.
+pub fn sitemap(
+    url: &CrawlUrl,
+    content_type: Option<&str>,
+    body: &[u8],
+    settings: &Settings,
+) -> Result<Sitemap, SitemapError> {
+    let (body, truncated_body) = unpack(body, settings.sitemap_max.as_len());
+    let guess_max = settings.charset_guess_max.as_len();
+    let (text, encoding, _) = decode(&body, content_type, None, guess_max);
+    let mut list = List {
+        url,
+        settings,
+        found: Sitemap {
+            kind: DocumentKind::SitemapText,
+            charset: encoding.name(),
+            entries: Vec::new(),
+            truncated_entries: false,
+            truncated_body,
+            problem: None,
+        },
+    };
+    let text = text.trim_start();
+    if text.starts_with('<') {
+        read_xml(text, &mut list)?;
+    } else {
+        read_lines(text, &mut list)?;
+    }
+    Ok(list.found)
+}
+
+/// Decompresses a body that begins like gzip, up to `max` bytes; what is broken ends it.
+fn unpack(body: &[u8], max: usize) -> (Cow<'_, [u8]>, bool) {
+    if !body.starts_with(&[0x1F, 0x8B]) {
+        return (Cow::Borrowed(&body[..body.len().min(max)]), body.len() > max);
+    }
+    let mut plain = Vec::new();
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
+    // An error leaves in `plain` what came before it.
+    let broken = flate2::read::MultiGzDecoder::new(body).take(limit).read_to_end(&mut plain);
+    let too_long = plain.len() > max;
+    plain.truncate(max);
+    (Cow::Owned(plain), too_long || broken.is_err())
+}
+
+/// The entries so far.
+struct List<'a> {
+    url: &'a CrawlUrl,
+    settings: &'a Settings,
+    found: Sitemap,
+}
+
+impl List<'_> {
+    /// Adds an entry, if its location is a URL that can be crawled.
+    fn add(&mut self, draft: Draft) {
+        let loc = draft.loc.trim();
+        if loc.is_empty() || loc.len() > self.settings.url_length_max.saturating_mul(4) {
+            return;
+        }
+        let Ok(url) = self.url.join(loc) else { return };
+        if url.as_str().len() > self.settings.url_length_max {
+            return;
+        }
+        if self.found.entries.len() >= self.settings.sitemap_entries_max {
+            self.found.truncated_entries = true;
+            return;
+        }
+        let filled = |text: String| {
+            let text = text.trim();
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let loc = loc.to_owned();
+        let (lastmod, changefreq) = (filled(draft.lastmod), filled(draft.changefreq));
+        self.found.entries.push(SitemapEntry { url, loc, lastmod, changefreq });
+    }
+}
+
+/// One URL per line; other lines are passed over.
+fn read_lines(text: &str, list: &mut List<'_>) -> Result<(), SitemapError> {
+    for line in text.lines().map(str::trim) {
+        let scheme = line.split_once("://").map(|(scheme, _)| scheme);
+        if scheme.is_some_and(|s| s.eq_ignore_ascii_case("http") || s.eq_ignore_ascii_case("https"))
+            && !line.contains(char::is_whitespace)
+        {
+            list.add(Draft { loc: line.to_owned(), ..Draft::default() });
+        }
+    }
+    if list.found.entries.is_empty() { Err(SitemapError::Unknown) } else { Ok(()) }
+}
+
+/// An entry that is being read.
+#[derive(Default)]
+struct Draft {
+    loc: String,
+    /// Stands for `loc` in RSS, where items may lack a link.
+    guid: String,
+    lastmod: String,
+    changefreq: String,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Field {
+    Loc,
+    Guid,
+    Lastmod,
+    Changefreq,
+}
+
+/// A walk over the events of a document.
+struct Walk<'l, 'a> {
+    list: &'l mut List<'a>,
+    kind: Option<DocumentKind>,
+    depth: usize,
+    /// The entry that is open and the depth of its element.
+    entry: Option<(usize, Draft)>,
+    field: Option<Field>,
+}
+
+fn read_xml(text: &str, list: &mut List<'_>) -> Result<(), SitemapError> {
+    let mut reader = Reader::from_str(text);
+    let config = reader.config_mut();
+    config.check_end_names = false;
+    config.allow_unmatched_ends = true;
+    config.allow_dangling_amp = true;
+    let mut walk = Walk { list, kind: None, depth: 0, entry: None, field: None };
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(tag)) => walk.start(&tag, false)?,
+            Ok(Event::Empty(tag)) => walk.start(&tag, true)?,
+            Ok(Event::End(tag)) => walk.end(local(tag.name().as_ref())),
+            Ok(Event::Text(text)) => walk.text(&text),
+            Ok(Event::CData(text)) => walk.text(&text),
+            Ok(Event::GeneralRef(reference)) => walk.reference(&reference),
+            Ok(Event::Eof) => break,
+            Ok(_) => {}
+            Err(error) => {
+                // An entry that breaks off is dropped, like elsewhere; but where that happens in
+                // the end tag of its location, all that is needed has come.
+                if walk.field == Some(Field::Loc) {
+                    walk.end_entry();
+                }
+                walk.list.found.problem = Some(error.to_string());
+                break;
+            }
+        }
+    }
+    let kind = walk.kind;
+    match (kind, &list.found.problem) {
+        (None, Some(problem)) => Err(SitemapError::Broken(problem.clone())),
+        (None, None) => Err(SitemapError::Unknown),
+        (Some(_), Some(problem)) if list.found.entries.is_empty() => {
+            Err(SitemapError::Broken(problem.clone()))
+        }
+        (Some(kind), _) => {
+            list.found.kind = kind;
+            Ok(())
+        }
+    }
+}
+
+/// Returns a name without its namespace prefix.
+fn local(name: &str) -> &str {
+    name.rsplit(':').next().unwrap_or(name)
+}
+
+impl Walk<'_, '_> {
+    fn start(&mut self, tag: &BytesStart<'_>, is_empty: bool) -> Result<(), SitemapError> {
+        let name = tag.name();
+        let name = local(name.as_ref());
+        if self.kind.is_none() {
+            self.kind = Some(kind_of_root(name).ok_or(SitemapError::Unknown)?);
+        }
+        self.field = None;
+        self.depth += 1;
+        if begins_entry(name) && self.may_begin(name) {
+            self.end_entry();
+            self.entry = Some((self.depth, Draft::default()));
+        } else if let Some((entry_depth, draft)) = &mut self.entry
+            && self.depth == *entry_depth + 1
+        {
+            self.field = field_of(name, draft);
+            if name.eq_ignore_ascii_case("link")
+                && draft.loc.trim().is_empty()
+                && let Some(href) = alternate_href(tag)
+            {
+                draft.loc = href;
+                self.field = None;
+            }
+        }
+        if is_empty {
+            self.field = None;
+            self.depth = self.depth.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// An entry within an entry is one that lacks its end tag, unless it is the field of another
+    /// vocabulary that has the same name.
+    fn may_begin(&self, name: &str) -> bool {
+        let in_feed = self.kind == Some(DocumentKind::Feed);
+        in_feed == matches!(name, "item" | "entry")
+    }
+
+    fn end(&mut self, name: &str) {
+        self.field = None;
+        self.depth = self.depth.saturating_sub(1);
+        if begins_entry(name) && self.may_begin(name) {
+            if let Some((depth, _)) = &self.entry {
+                self.depth = depth.saturating_sub(1);
+            }
+            self.end_entry();
+        }
+    }
+
+    fn end_entry(&mut self) {
+        self.field = None;
+        if let Some((_, mut draft)) = self.entry.take() {
+            let is_url = |text: &str| CrawlUrl::parse(text.trim()).is_ok();
+            if draft.loc.trim().is_empty() && is_url(&draft.guid) {
+                draft.loc = std::mem::take(&mut draft.guid);
+            }
+            self.list.add(draft);
+        }
+    }
+
+    fn open_field(&mut self) -> Option<&mut String> {
+        let draft = &mut self.entry.as_mut()?.1;
+        Some(match self.field? {
+            Field::Loc => &mut draft.loc,
+            Field::Guid => &mut draft.guid,
+            Field::Lastmod => &mut draft.lastmod,
+            Field::Changefreq => &mut draft.changefreq,
+        })
+    }
+
+    fn text(&mut self, text: &str) {
+        if let Some(field) = self.open_field().filter(|f| f.len() + text.len() <= FIELD_MAX) {
+            field.push_str(text);
+        }
+    }
+
+    /// Adds a character reference, or one of the entities that XML itself and HTML have; an entity
+    /// of the document's own is left as written.
+    fn reference(&mut self, reference: &BytesRef<'_>) {
+        let written = format!("&{};", &**reference);
+        self.text(&htmlize::unescape_attribute(written.as_str()));
+    }
+}
+
+fn kind_of_root(name: &str) -> Option<DocumentKind> {
+    match name.to_ascii_lowercase().as_str() {
+        "urlset" | "url" => Some(DocumentKind::Sitemap),
+        "sitemapindex" | "sitemap" => Some(DocumentKind::SitemapIndex),
+        "rss" | "rdf" | "channel" | "feed" => Some(DocumentKind::Feed),
+        _ => None,
+    }
+}
+
+fn begins_entry(name: &str) -> bool {
+    matches!(name, "url" | "sitemap" | "item" | "entry")
+}
+
+/// Returns the field that an element inside an entry fills. The first of a kind counts.
+fn field_of(name: &str, draft: &Draft) -> Option<Field> {
+    let (field, filled) = match name.to_ascii_lowercase().as_str() {
+        "loc" | "link" => (Field::Loc, &draft.loc),
+        "guid" => (Field::Guid, &draft.guid),
+        "lastmod" | "pubdate" | "date" | "updated" | "modified" => (Field::Lastmod, &draft.lastmod),
+        "changefreq" => (Field::Changefreq, &draft.changefreq),
+        _ => return None,
+    };
+    filled.trim().is_empty().then_some(field)
+}
+
+/// Returns the target of a link of Atom, if it is the entry itself.
+fn alternate_href(tag: &BytesStart<'_>) -> Option<String> {
+    let mut href = None;
+    for attribute in tag.html_attributes().with_checks(false).flatten() {
+        let value = htmlize::unescape_attribute(&*attribute.value);
+        match local(attribute.key.as_ref()) {
+            "href" => href = Some(value.into_owned()),
+            "rel" if !value.trim().eq_ignore_ascii_case("alternate") => return None,
+            _ => {}
+        }
+    }
+    href.filter(|href| href.len() <= FIELD_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: &[u8]) -> Result<Sitemap, SitemapError> {
+        let url = CrawlUrl::parse("http://e.org/dir/sitemap.xml").unwrap();
+        sitemap(&url, None, body, &Settings::default())
+    }
+
+    /// Compares the locations as written.
+    #[track_caller]
+    fn check(body: &str, want: &[&str]) {
+        let found = read(body.as_bytes()).map(|s| s.entries).unwrap_or_default();
+        let found: Vec<_> = found.iter().map(|entry| &entry.loc[..]).collect();
+        assert_eq!(found, want, "{body}");
+    }
+
+    #[test]
+    fn locations_are_found_under_any_namespace_and_in_bad_order() {
+        check("<urlset><url><loc> http://e.org/a\n</loc></url></urlset>", &["http://e.org/a"]);
+        check(
+            "<s:urlset xmlns:s='x'><s:url><s:loc>http://e.org/a</s:loc></s:url></s:urlset>",
+            &["http://e.org/a"],
+        );
+        check(
+            "<urlset><url><loc>http://e.org/a<lastmod>x</url><url><loc>http://e.org/b</loc>",
+            &["http://e.org/a"],
+        );
+        check("<urlset><url><lastmod>x</lastmod><loc>/b</loc></url></urlset>", &["/b"]);
+    }
+
+    #[test]
+    fn extensions_are_no_entries() {
+        check(
+            "<urlset><url><loc>http://e.org/a</loc><image:image><image:loc>http://e.org/i\
+             </image:loc></image:image><xhtml:link rel='alternate' href='http://e.org/de'/>\
+             <video:video><video:url>x</video:url></video:video></url></urlset>",
+            &["http://e.org/a"],
+        );
+    }
+
+    #[test]
+    fn dates_and_frequencies_are_kept_as_written() {
+        let body = b"<urlset><url><loc>http://e.org/</loc><lastmod> 2024-01-01 </lastmod>\
+            <changefreq>daily</changefreq></url></urlset>";
+        let entry = read(body).unwrap().entries.remove(0);
+        assert_eq!(entry.lastmod.as_deref(), Some("2024-01-01"));
+        assert_eq!(entry.changefreq.as_deref(), Some("daily"));
+    }
+
+    #[test]
+    fn feeds_give_the_links_of_their_items() {
+        check(
+            "<rss><channel><link>http://e.org/</link><item><link>http://e.org/a?b&amp;c</link>\
+             <guid>http://e.org/g</guid></item><item><guid>http://e.org/h</guid></item>\
+             <item><guid>17</guid></item><item><link>http://e.org/<![CDATA[?x&y]]></link></item>",
+            &["http://e.org/a?b&c", "http://e.org/h", "http://e.org/?x&y"],
+        );
+        check(
+            "<feed><link href='http://e.org/'/><entry><link rel='self' href='/s'/><link \
+             rel='alternate' href='/a'/><link href='/b'/><source><link href='/c'/></source>\
+             </entry></feed>",
+            &["/a"],
+        );
+        check(
+            "<rdf:RDF><channel><items><rdf:li resource='x'/></items></channel><item \
+             rdf:about='x'><link>http://e.org/a</link></item></rdf:RDF>",
+            &["http://e.org/a"],
+        );
+    }
+
+    #[test]
+    fn text_lists_one_url_a_line_and_other_lines_are_passed_over() {
+        check(
+            "\u{feff}http://e.org/a\r\n# no\nftp://e.org/\n HTTPS://e.org/b \n/c",
+            &["http://e.org/a", "HTTPS://e.org/b"],
+        );
+        assert_eq!(read(b"no list").unwrap_err(), SitemapError::Unknown);
+        assert_eq!(read(b"<html><url>x</url></html>").unwrap_err(), SitemapError::Unknown);
+        assert_eq!(read(b"").unwrap_err(), SitemapError::Unknown);
+    }
+
+    #[test]
+    fn what_is_whole_before_the_end_counts() {
+        check(
+            "<urlset><url><loc>http://e.org/a</loc></url><url><loc>http://e.org/b",
+            &["http://e.org/a"],
+        );
+        check("<urlset><url><loc>http://e.org/a</lo", &["http://e.org/a"]);
+        check("<urlset><url><loc>http://e.org/a</loc><news:na", &[]);
+        assert!(matches!(read(b"<urlset><url").unwrap_err(), SitemapError::Broken(_)));
+    }
+
+    #[test]
+    fn gzip_is_seen_by_its_first_bytes_and_bounded() {
+        use std::io::Write;
+        let pack = |plain: &[u8]| {
+            let mut packer = flate2::write::GzEncoder::new(Vec::new(), Default::default());
+            packer.write_all(plain).unwrap();
+            packer.finish().unwrap()
+        };
+        let entry = b"<urlset><url><loc>http://e.org/a</loc></url>".to_vec();
+        let packed = pack(&entry);
+        assert_eq!(read(&packed).unwrap().entries.len(), 1);
+        assert!(read(&packed[..packed.len() - 6]).unwrap().truncated_body);
+
+        let bomb = pack(&[&entry[..], &vec![b' '; 3 << 20]].concat());
+        let settings =
+            Settings { sitemap_max: crate::clock::ByteSize::mib(1), ..Settings::default() };
+        let url = CrawlUrl::parse("http://e.org/s").unwrap();
+        let found = sitemap(&url, None, &bomb, &settings).unwrap();
+        assert_eq!((found.entries.len(), found.truncated_body), (1, true));
+    }
+
+    #[test]
+    fn entities_of_the_document_are_not_expanded() {
+        check(
+            "<!DOCTYPE urlset [<!ENTITY e SYSTEM 'file:///etc/passwd'><!ENTITY a 'aaaa'>\
+             <!ENTITY b '&a;&a;'>]><urlset><url><loc>http://e.org/&e;&copy2;&eacute;&#x41;</loc>\
+             </url></urlset>",
+            &["http://e.org/&e;&copy2;éA"],
+        );
+    }
+
+    #[test]
+    fn entries_are_bounded() {
+        let url = CrawlUrl::parse("http://e.org/s").unwrap();
+        let settings = Settings { sitemap_entries_max: 2, ..Settings::default() };
+        let found = sitemap(&url, None, b"http://a/\nhttp://b/\nhttp://c/", &settings).unwrap();
+        assert_eq!((found.entries.len(), found.truncated_entries), (2, true));
+    }
+}

@@ -1,0 +1,536 @@
+//! One fetch from beginning to end: connection, request, head, body, codings.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
+use hyper::{Response, Version};
+use tokio::time::{Instant, timeout_at};
+
+use super::body::{BodyBounds, Gathered, gather};
+use super::chunked::framed_len;
+use super::coding::{Bounds, Codings, Decoded, codings, decode};
+use super::connect::{Connected, Connector};
+use super::http1::Http1;
+use super::http2::{self, Http2};
+use super::pool::{Link, Pool, Wire};
+use super::recorder::{Blocks, Overflow, Record};
+use super::request::{RequestMaker, authority, without_credentials};
+use super::{
+    Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Settings, Timing, Truncated,
+};
+use crate::clock::{Clock, Timestamp};
+use crate::url::Origin;
+
+/// Why nothing can be fetched at all.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The file of further root certificates is of no use.
+    #[error("load the certificates of `{}` (`ca_file`): {why}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A setting that is sent with every request holds what cannot be sent.
+    #[error("use the {what} in a request: it holds a line break or another control character")]
+    Identity {
+        /// Which setting.
+        what: &'static str,
+    },
+    /// TLS could not be set up.
+    #[error("set up TLS: {0}")]
+    Tls(String),
+}
+
+/// Fetches with hyper.
+///
+/// Connections are kept per origin and used again. Cookies are neither kept nor sent: every page is
+/// fetched as by a first visitor, so the order of fetches cannot change what is seen. Dropping a
+/// fetch under way closes its connection.
+#[derive(Debug)]
+pub struct HyperFetch {
+    settings: Settings,
+    requests: RequestMaker,
+    connector: Connector,
+    pool: Pool,
+    /// Origins that offer HTTP/2 and cannot speak it.
+    only_http1: Mutex<HashSet<Origin>>,
+    clock: Arc<Clock>,
+}
+
+impl HyperFetch {
+    /// Makes a client that calls itself `user_agent` and, if `contact` is a mail address, says so.
+    ///
+    /// # Errors
+    /// Fails if a certificate file cannot be used or a setting cannot be sent.
+    pub fn new(
+        settings: &Settings,
+        user_agent: &str,
+        contact: &str,
+        clock: Arc<Clock>,
+    ) -> Result<Self, FetchError> {
+        Ok(HyperFetch {
+            requests: RequestMaker::new(settings, user_agent, contact)?,
+            connector: Connector::new(settings)?,
+            pool: Pool::new(settings.idle_max, settings.idle_for.get()),
+            only_http1: Mutex::default(),
+            settings: settings.clone(),
+            clock,
+        })
+    }
+
+    /// Closes connections that have been idle for too long; also done with every fetch.
+    pub fn sweep(&self) {
+        self.pool.sweep();
+    }
+
+    /// Returns how many idle connections are kept.
+    pub fn idle(&self) -> usize {
+        self.pool.len()
+    }
+
+    async fn run(&self, request: &Request, visit: &mut Visit) -> Result<Answer, Broken> {
+        let origin = request.url.origin();
+        let proxied = self.connector.proxy().is_some();
+        let kept = self.pool.take(&origin, |ip| proxied || request.addresses.contains(&ip));
+        if let Some(link) = kept {
+            match self.exchange(request, &origin, link, visit).await {
+                // The server closed the connection while it was idle, or as the request was on its
+                // way. A GET may be repeated (RFC 9110 §9.2.2).
+                Err(broken) if broken.untouched => {}
+                outcome => return outcome,
+            }
+        }
+        let offer = !self.lock_only_http1().contains(&origin);
+        let link = self.connect(request, offer, visit).await?;
+        let http2 = matches!(link.wire, Wire::Http2(_));
+        match self.exchange(request, &origin, link, visit).await {
+            Err(broken) if broken.untouched && http2 => {
+                let link = self.connect(request, false, visit).await?;
+                let outcome = self.exchange(request, &origin, link, visit).await;
+                if outcome.is_ok() {
+                    self.note_only_http1(origin);
+                }
+                outcome
+            }
+            outcome => outcome,
+        }
+    }
+
+    fn note_only_http1(&self, origin: Origin) {
+        let mut origins = self.lock_only_http1();
+        if origins.len() >= ONLY_HTTP1_MAX {
+            // They are few; should they be many, some are found out once more.
+            origins.clear();
+        }
+        origins.insert(origin);
+    }
+
+    fn lock_only_http1(&self) -> MutexGuard<'_, HashSet<Origin>> {
+        self.only_http1.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(
+        &self,
+        request: &Request,
+        http2: bool,
+        visit: &mut Visit,
+    ) -> Result<Link, Broken> {
+        let deadline = visit.deadline;
+        let made = self.connector.connect(&request.url, &request.addresses, http2, deadline).await;
+        let connected = made.map_err(|lost| {
+            visit.address = lost.address.or(visit.address);
+            if lost.failure == Failure::LocalFailure {
+                // Descriptors or ports may be what is missing.
+                self.pool.clear();
+            }
+            Broken::new(lost.failure, lost.detail)
+        })?;
+        visit.address = Some(connected.address);
+        visit.timing.connect += connected.connect_took;
+        visit.timing.tls += connected.tls_took;
+        let Connected { stream, address, tls, http2, .. } = connected;
+        let opened = async {
+            if http2 {
+                Http2::open(stream, &self.settings).await.map(Wire::Http2)
+            } else {
+                Http1::open(stream, &self.settings).await.map(|http1| Wire::Http1(Box::new(http1)))
+            }
+        };
+        let wire = match timeout_at(deadline, opened).await {
+            Ok(Ok(wire)) => wire,
+            Ok(Err(error)) => return Err(Broken::new(Failure::ClosedEarly, describe(&error))),
+            Err(_) => {
+                return Err(Broken::new(
+                    Failure::Timeout,
+                    "connection not opened in time".to_owned(),
+                ));
+            }
+        };
+        Ok(Link { wire, address, tls })
+    }
+
+    async fn exchange(
+        &self,
+        request: &Request,
+        origin: &Origin,
+        mut link: Link,
+        visit: &mut Visit,
+    ) -> Result<Answer, Broken> {
+        visit.address = Some(link.address);
+        let parts = match &mut link.wire {
+            Wire::Http1(http1) => self.exchange1(request, http1, visit).await?,
+            Wire::Http2(http2) => self.exchange2(request, http2, visit).await?,
+        };
+        let (address, tls) = (link.address, link.tls.clone());
+        if parts.reusable {
+            self.pool.put(origin.clone(), link);
+        }
+        Ok(self.answer(request, parts, address, tls, visit).await)
+    }
+
+    async fn exchange1(
+        &self,
+        request: &Request,
+        http1: &mut Http1,
+        visit: &mut Visit,
+    ) -> Result<Parts, Broken> {
+        let bytes_max = self.settings.body_max_for(request.purpose);
+        let response = self.head1(request, http1, bytes_max, visit).await?;
+        let record = http1.record().clone();
+        let blocks = self.blocks(&record);
+        if let Err((failure, detail)) = self.check_status(&response, request) {
+            return Err(Broken { blocks, ..Broken::new(failure, detail) });
+        }
+        let (head, mut body) = response.into_parts();
+        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline);
+        let coded = head.headers.contains_key(TRANSFER_ENCODING);
+        let over = || coded && record.overflow() == Some(Overflow::Body);
+        let expected = content_length(&head.headers);
+        let gathered = gather(bounds, expected, |cx| http1.poll_frame(&mut body, cx), over).await;
+        let wire_body = wire_body(&record, &head.headers, &gathered);
+        let http10 = head.version == Version::HTTP_10;
+        // A length beside a transfer coding is how requests are smuggled (RFC 9112 §6.3).
+        let ambiguous = coded && (http10 || head.headers.contains_key(CONTENT_LENGTH));
+        Ok(Parts {
+            status: head.status.as_u16(),
+            version: if http10 { HttpVersion::Http10 } else { HttpVersion::Http11 },
+            headers: head.headers,
+            blocks,
+            reusable: gathered.truncated.is_none() && !ambiguous,
+            gathered,
+            wire_body: Some(wire_body),
+        })
+    }
+
+    async fn head1(
+        &self,
+        request: &Request,
+        http1: &mut Http1,
+        bytes_max: usize,
+        visit: &mut Visit,
+    ) -> Result<Response<Incoming>, Broken> {
+        let made = self.requests.http1(request, self.connector.proxy());
+        let made = made.map_err(Broken::unsendable)?;
+        // Tiny chunks are framed by more bytes than they carry; honest framing is next to nothing.
+        let wire_max = bytes_max.saturating_mul(2).saturating_add(FRAMING_FREE);
+        let sent = Instant::now();
+        let by = visit.head_deadline(&self.settings);
+        let head = timeout_at(by, http1.send(made, wire_max)).await;
+        visit.timing.first_byte = sent.elapsed();
+        let broken = match head {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => Broken::head(&error, http1.record()),
+            Err(_) => visit.late(),
+        };
+        Err(Broken { blocks: self.blocks(http1.record()), ..broken })
+    }
+
+    fn blocks(&self, record: &Record) -> Blocks {
+        let blocks = record.take_blocks();
+        match self.connector.proxy() {
+            Some(_) => Blocks { request: without_credentials(blocks.request), ..blocks },
+            None => blocks,
+        }
+    }
+
+    fn check_status(
+        &self,
+        response: &Response<Incoming>,
+        request: &Request,
+    ) -> Result<(), (Failure, String)> {
+        let by_proxy = self.connector.proxy().is_some() && !request.url.is_https();
+        match response.status().as_u16() {
+            status @ 100..200 => {
+                Err((Failure::ProtocolError, format!("status {status} to a plain GET")))
+            }
+            407 if by_proxy => {
+                Err((Failure::ProxyFailed, "the proxy asks for credentials (407)".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn exchange2(
+        &self,
+        request: &Request,
+        http2: &mut Http2,
+        visit: &mut Visit,
+    ) -> Result<Parts, Broken> {
+        let made = self.requests.http2(request).map_err(Broken::unsendable)?;
+        let target = request.url.path_and_query();
+        let request_block = http2::request_block(&authority(&request.url), target, made.headers());
+        let sent = Instant::now();
+        let head = timeout_at(visit.head_deadline(&self.settings), http2.send(made)).await;
+        visit.timing.first_byte = sent.elapsed();
+        let blocks = Blocks { request: request_block, head: Bytes::new() };
+        let response = match head {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => {
+                let broken = Broken::new(Failure::ClosedEarly, describe(&error));
+                return Err(Broken { blocks, untouched: true, ..broken });
+            }
+            Err(_) => return Err(Broken { blocks, ..visit.late() }),
+        };
+        let (head, mut body) = response.into_parts();
+        let blocks = Blocks { head: http2::head_block(head.status, &head.headers), ..blocks };
+        let bytes_max = self.settings.body_max_for(request.purpose);
+        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline);
+        let poll = |cx: &mut std::task::Context<'_>| {
+            hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)
+        };
+        let gathered = gather(bounds, content_length(&head.headers), poll, || false).await;
+        let reusable = gathered.truncated.is_none();
+        Ok(Parts {
+            status: head.status.as_u16(),
+            version: HttpVersion::Http2,
+            headers: head.headers,
+            blocks,
+            gathered,
+            wire_body: None,
+            reusable,
+        })
+    }
+
+    async fn answer(
+        &self,
+        request: &Request,
+        parts: Parts,
+        address: IpAddr,
+        tls: Option<(String, String)>,
+        visit: &mut Visit,
+    ) -> Answer {
+        let Gathered { payload, truncated } = parts.gathered;
+        let wire_body = parts.wire_body.unwrap_or_else(|| payload.clone());
+        let bounds = Bounds {
+            bytes_max: self.settings.decoded_max_for(request.purpose),
+            ratio_max: self.settings.ratio_max,
+            ratio_free: self.settings.ratio_free.as_len(),
+        };
+        let max = self.settings.codings_max;
+        let transfer = undo(&payload, &parts.headers, TRANSFER_ENCODING, max, bounds).await;
+        let content = undo(&transfer.body, &parts.headers, CONTENT_ENCODING, max, bounds).await;
+        let broken = (!transfer.whole || !content.whole).then_some(Truncated::Unspecified);
+        let headers = parts
+            .headers
+            .iter()
+            .map(|(name, value)| {
+                (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
+            })
+            .collect();
+        visit.timing.total = visit.start.elapsed();
+        Answer {
+            status: parts.status,
+            version: parts.version,
+            headers,
+            request_block: parts.blocks.request,
+            head_block: parts.blocks.head,
+            wire_body,
+            payload: transfer.body,
+            body: content.body,
+            truncated: truncated.or(broken),
+            address,
+            tls,
+            began: visit.began,
+            timing: visit.timing,
+        }
+    }
+}
+
+impl Fetch for HyperFetch {
+    async fn fetch(&self, request: Request) -> Outcome {
+        let start = Instant::now();
+        let mut visit = Visit {
+            began: self.clock.now(),
+            start,
+            deadline: start + self.settings.total_for(request.purpose),
+            address: None,
+            timing: Timing::default(),
+        };
+        match self.run(&request, &mut visit).await {
+            Ok(answer) => Outcome::Answer(Box::new(answer)),
+            Err(broken) => Outcome::Failed(Failed {
+                failure: broken.failure,
+                detail: broken.detail,
+                began: visit.began,
+                took: start.elapsed(),
+                address: visit.address,
+                request_block: Some(broken.blocks.request).filter(|block| !block.is_empty()),
+                received: broken.blocks.head,
+            }),
+        }
+    }
+}
+
+/// Origins remembered for speaking no HTTP/2.
+const ONLY_HTTP1_MAX: usize = 4096;
+/// Chunk framing that is never too much, in bytes.
+const FRAMING_FREE: usize = 64 * 1024;
+/// Encoded bytes from which on decoding leaves the network's threads.
+const DECODE_ASIDE: usize = 256 * 1024;
+
+/// A fetch under way.
+struct Visit {
+    began: Timestamp,
+    start: Instant,
+    deadline: Instant,
+    address: Option<IpAddr>,
+    timing: Timing,
+}
+
+impl Visit {
+    fn head_deadline(&self, settings: &Settings) -> Instant {
+        self.deadline.min(Instant::now() + settings.first_byte.get())
+    }
+
+    fn late(&self) -> Broken {
+        if Instant::now() >= self.deadline {
+            let detail = "no header block when the time of the whole fetch was up";
+            Broken::new(Failure::Timeout, detail.to_owned())
+        } else {
+            Broken::new(Failure::FirstByteTimeout, "no header block in time".to_owned())
+        }
+    }
+}
+
+/// An exchange that led to no answer.
+struct Broken {
+    failure: Failure,
+    detail: String,
+    blocks: Blocks,
+    /// True if not a byte of an answer came and no limit was reached: worth another connection.
+    untouched: bool,
+}
+
+impl Broken {
+    fn new(failure: Failure, detail: String) -> Self {
+        Broken { failure, detail, blocks: Blocks::default(), untouched: false }
+    }
+
+    fn unsendable(detail: String) -> Self {
+        Self::new(Failure::ProtocolError, detail)
+    }
+
+    fn head(error: &hyper::Error, record: &Record) -> Self {
+        let failure = match record.overflow() {
+            Some(Overflow::Head | Overflow::Interim) => Failure::HeadTooLarge,
+            _ if error.is_parse_too_large() => Failure::HeadTooLarge,
+            _ if error.is_parse() => Failure::ProtocolError,
+            _ => Failure::ClosedEarly,
+        };
+        let untouched = failure == Failure::ClosedEarly && record.received() == 0;
+        Broken { untouched, ..Broken::new(failure, describe(error)) }
+    }
+}
+
+/// An answer before its codings are undone.
+struct Parts {
+    status: u16,
+    version: HttpVersion,
+    headers: HeaderMap,
+    blocks: Blocks,
+    gathered: Gathered,
+    /// Where it differs from the payload.
+    wire_body: Option<Bytes>,
+    reusable: bool,
+}
+
+/// Returns the body as it stood on the wire: recorded where it had a transfer coding.
+fn wire_body(record: &Record, headers: &HeaderMap, gathered: &Gathered) -> Bytes {
+    let payload = &gathered.payload;
+    let Some(wire) = record.take_wire_body() else { return payload.clone() };
+    match gathered.truncated {
+        // What was broken stays in the archive with its breakage.
+        Some(Truncated::Unspecified | Truncated::Disconnect) => wire,
+        truncated if is_chunked(headers) => {
+            wire.slice(..framed_len(&wire, payload.len(), truncated.is_none()))
+        }
+        _ => wire.slice(..payload.len().min(wire.len())),
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn is_chunked(headers: &HeaderMap) -> bool {
+    let last = headers.get_all(TRANSFER_ENCODING).iter().next_back();
+    let last =
+        last.and_then(|value| value.to_str().ok()).and_then(|value| value.rsplit(',').next());
+    last.is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"))
+}
+
+async fn undo(
+    payload: &Bytes,
+    headers: &HeaderMap,
+    field: hyper::header::HeaderName,
+    max: usize,
+    bounds: Bounds,
+) -> Decoded {
+    let values = headers.get_all(field).iter().map(|value| value.as_bytes());
+    match codings(values, max) {
+        Codings::TooMany => Decoded { body: Bytes::new(), whole: false },
+        Codings::Known(codings) if codings.is_empty() => {
+            Decoded { body: payload.clone(), whole: true }
+        }
+        Codings::Known(codings) if payload.len() < DECODE_ASIDE => {
+            decode(payload, &codings, bounds)
+        }
+        Codings::Known(codings) => {
+            let payload = payload.clone();
+            let decoded = tokio::task::spawn_blocking(move || decode(&payload, &codings, bounds));
+            // It fails only if the runtime is going down.
+            decoded.await.unwrap_or(Decoded { body: Bytes::new(), whole: false })
+        }
+    }
+}
+
+/// Returns an error with its causes in one line.
+fn describe(error: &(dyn std::error::Error + 'static)) -> String {
+    const CAUSES_MAX: usize = 4;
+    let causes = std::iter::successors(Some(error), |error| error.source()).take(CAUSES_MAX);
+    let mut lines: Vec<String> = causes.map(ToString::to_string).collect();
+    lines.dedup();
+    lines.join(": ").escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn no_default_lets_one_fetch_run_for_ever() {
+        let settings = Settings::default();
+        for limit in [settings.connect, settings.tls, settings.first_byte] {
+            assert!(limit.get() > Duration::ZERO && limit <= settings.total);
+        }
+        assert!(settings.robots_body_max.get() >= 500 * 1024, "RFC 9309 §2.5");
+    }
+}

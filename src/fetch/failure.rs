@@ -1,0 +1,87 @@
+//! What each failure means for the next try: one table.
+
+use super::Failure;
+
+/// How often to try again after a failure, and what follows when that was in vain. How long the host
+/// rests in between is politeness.
+///
+/// The idea of one row per kind of failure is BUbiNG's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Tries after the first one; [`u32::MAX`] where the fault is ours and no URL may be lost.
+    pub max_retries: u32,
+    /// Whether a URL whose retries are used up speaks against its whole host.
+    pub condemns_host: bool,
+}
+
+impl Failure {
+    /// Returns when and how often to try again.
+    pub fn retry(self) -> RetryPolicy {
+        let policy =
+            |max_retries: u32, condemns_host: bool| RetryPolicy { max_retries, condemns_host };
+        match self {
+            // Names appear late and vanish briefly while zones are moved.
+            Failure::DnsNotFound => policy(2, true),
+            // Name servers of our own may be gone for a while, and then for every host.
+            Failure::DnsFailed => policy(6, true),
+            // The same addresses would be refused again.
+            Failure::AddressRefused => policy(0, true),
+            Failure::ConnectFailed => policy(3, true),
+            Failure::ConnectTimeout => policy(3, true),
+            // The same host may be sound by http, or under another port's certificate.
+            Failure::TlsCertificate => policy(1, false),
+            Failure::TlsFailed => policy(2, false),
+            Failure::TlsTimeout => policy(2, true),
+            Failure::ProxyFailed => policy(u32::MAX, false),
+            Failure::FirstByteTimeout => policy(2, true),
+            Failure::ClosedEarly => policy(3, true),
+            // What a server sends on purpose it sends again.
+            Failure::HeadTooLarge => policy(0, false),
+            Failure::ProtocolError => policy(1, false),
+            Failure::Timeout => policy(2, false),
+            Failure::LocalFailure => policy(u32::MAX, false),
+        }
+    }
+
+    /// Returns the name of the failure as it stands in logs, such as `connect-timeout`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Failure::DnsNotFound => "dns-not-found",
+            Failure::DnsFailed => "dns-failed",
+            Failure::AddressRefused => "address-refused",
+            Failure::ConnectFailed => "connect-failed",
+            Failure::ConnectTimeout => "connect-timeout",
+            Failure::TlsCertificate => "tls-certificate",
+            Failure::TlsFailed => "tls-failed",
+            Failure::TlsTimeout => "tls-timeout",
+            Failure::ProxyFailed => "proxy-failed",
+            Failure::FirstByteTimeout => "first-byte-timeout",
+            Failure::ClosedEarly => "closed-early",
+            Failure::HeadTooLarge => "head-too-large",
+            Failure::ProtocolError => "protocol-error",
+            Failure::Timeout => "timeout",
+            Failure::LocalFailure => "local-failure",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_faults_cost_no_url_and_condemn_nobody() {
+        for failure in [Failure::ProxyFailed, Failure::LocalFailure] {
+            assert_eq!(failure.retry().max_retries, u32::MAX);
+            assert!(!failure.retry().condemns_host);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_stored_form() {
+        for failure in [Failure::DnsNotFound, Failure::HeadTooLarge, Failure::LocalFailure] {
+            let stored = serde_json::to_string(&failure).unwrap();
+            assert_eq!(stored, format!("\"{}\"", failure.name()));
+        }
+    }
+}

@@ -1,0 +1,456 @@
+//! Measures the content stage: main text, digests, sketches, the near-duplicate index and their
+//! cost, on pages with known truth.
+//!
+//! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
+//! index cost`; with `--profile dev` it builds faster, and times are some three times as long.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
+
+use std::time::Instant;
+
+use crawler::content::near::{MemoryBands, NearIndex, NearSettings};
+use crawler::content::signature::{
+    Form, SignatureSettings, distance, hyperlink_map, normalized, project,
+};
+use crawler::content::{
+    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
+    WideSketch, probes, resemblance, shingles, signature, soft_error,
+};
+
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
+mod junk;
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
+mod pages;
+#[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
+mod replicas;
+use pages::{Chance, OwnBlock, Script, Site, article, borrowed, edit, text};
+use replicas::{Collection, break_even, collection};
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let parts: [(&str, fn()); 8] = [
+        ("main_text", main_text),
+        ("pairs", pairs),
+        ("widths", widths),
+        ("rivals", rivals),
+        ("junk", junk_pages),
+        ("signatures", signatures),
+        ("index", index),
+        ("cost", cost),
+    ];
+    for (name, part) in parts {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            part();
+        }
+    }
+}
+
+fn analyse(content: &mut Content, blocks: &[OwnBlock], known: &Boilerplate) -> Analysis {
+    let blocks = borrowed(blocks);
+    content.analyse(&Page { blocks: &blocks, links: 0 }, known)
+}
+
+/// Teaches the model of a site with `count` pages.
+fn taught(site: &Site, count: u64) -> SiteModel {
+    let (mut model, mut content) = (SiteModel::default(), Content::new(Settings::default()));
+    for n in 0..count {
+        let words = text(site.seed << 20 | n | 1 << 50, 150 + (n as usize * 37) % 500);
+        let blocks = site.page(&article(&words, site.script, n), n);
+        let analysis = analyse(&mut content, &blocks, &model.boilerplate());
+        model.observe(&analysis, &Settings::default());
+    }
+    model
+}
+
+/// Words of the truth that were kept, and kept words that are of the truth.
+fn main_text() {
+    println!("main text: precision and recall of words, 40 sites, 10 pages each");
+    println!("{:<34}{:>10}{:>8}{:>12}{:>8}", "", "precision", "recall", "with model", "recall");
+    let cases: [(&str, bool, usize, usize); 5] = [
+        ("labelled, text of 300 words", true, 150, 300),
+        ("unlabelled, text of 300 words", false, 150, 300),
+        ("labelled, boilerplate of 90 %", true, 1800, 200),
+        ("unlabelled, boilerplate of 90 %", false, 1800, 200),
+        ("unlabelled, text of 40 words", false, 150, 40),
+    ];
+    for (name, labelled, furniture, words) in cases {
+        let mut sums = [[0.0; 3]; 2];
+        for seed in 0..40 {
+            let site = Site { labelled, furniture, ..Site::new(1000 + seed) };
+            let model = taught(&site, 60);
+            for n in 0..10 {
+                let own = article(&text(seed << 30 | n | 1 << 60, words), site.script, n);
+                let page = site.page(&own, 5000 + n);
+                let truth = own_words(&page);
+                for (which, known) in
+                    [Boilerplate::default().into(), model.boilerplate()].into_iter().enumerate()
+                {
+                    let got = analyse(&mut Content::new(Settings::default()), &page, &known);
+                    let common = overlap(&truth, &got.main_words) as f64;
+                    let add = [common, got.main_words.len() as f64, truth.len() as f64];
+                    sums[which].iter_mut().zip(add).for_each(|(sum, add)| *sum += add);
+                }
+            }
+        }
+        let [[c, g, t], [mc, mg, mt]] = sums;
+        println!("{name:<34}{:>10.3}{:>8.3}{:>12.3}{:>8.3}", c / g, c / t, mc / mg, mc / mt);
+    }
+}
+
+fn own_words(page: &[OwnBlock]) -> Vec<u64> {
+    let own = page.iter().filter(|block| block.own);
+    own.flat_map(|block| crawler::content::Words::of(&block.text).hashes().to_vec()).collect()
+}
+
+/// Size of the intersection of two bags.
+fn overlap(a: &[u64], b: &[u64]) -> usize {
+    let (mut a, mut b) = (a.to_vec(), b.to_vec());
+    a.sort_unstable();
+    b.sort_unstable();
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => (i, j, common) = (i + 1, j + 1, common + 1),
+        }
+    }
+    common
+}
+
+type PagePair = (Site, Vec<OwnBlock>, Site, Vec<OwnBlock>);
+
+/// A pair of pages of the named kind.
+fn pair(kind: &str, seed: u64) -> PagePair {
+    let mut chance = Chance(seed);
+    let words = 120 + chance.below(600) as usize;
+    let script = match kind {
+        "Han, 2 % edited" | "Han, different text" => Script::Han,
+        "Thai, 2 % edited" | "Thai, different text" => Script::Thai,
+        "Cyrillic, 2 % edited" => Script::Cyrillic,
+        _ => Script::Latin,
+    };
+    let furniture = if kind.starts_with("boilerplate of 90 %") { 9 * words } else { 150 };
+    let words = if kind.starts_with("short") { 30 } else { words };
+    let site = Site { script, furniture, ..Site::new(seed % 50) };
+    let ranks = text(chance.next(), words);
+    let base = article(&ranks, script, seed);
+    let edited = |share| article(&edit(&ranks, share, seed), script, seed);
+    let percent: Option<f64> = kind
+        .split([' ', ','])
+        .collect::<Vec<_>>()
+        .windows(3)
+        .find(|part| part[1] == "%" && part[2] == "edited")
+        .and_then(|part| part[0].parse().ok());
+    let (other_site, other) = match kind {
+        "same text, another visit" => (site.clone(), base.clone()),
+        "same text, another template" => {
+            (Site { script, ..Site::new(seed % 50 + 100) }, base.clone())
+        }
+        "reordered list" => {
+            let mut items = list(&ranks);
+            chance.shuffle(&mut items);
+            return (site.clone(), site.page(&list(&ranks), 1), site.clone(), site.page(&items, 2));
+        }
+        _ => match percent {
+            Some(percent) => (site.clone(), edited(percent / 100.0)),
+            None => (site.clone(), article(&text(chance.next(), words), script, seed)),
+        },
+    };
+    let (one, two) = (site.page(&base, 1), other_site.page(&other, 2));
+    (site, one, other_site, two)
+}
+
+fn list(ranks: &[u64]) -> Vec<OwnBlock> {
+    let items = ranks.chunks(9).map(|item| pages::written(item, Script::Latin));
+    items.map(|item| OwnBlock::own(item, BlockKind::ListItem)).collect()
+}
+
+const ALIKE: [&str; 13] = [
+    "same text, another visit",
+    "same text, another template",
+    "1 % edited",
+    "2 % edited",
+    "5 % edited",
+    "10 % edited",
+    "20 % edited",
+    "reordered list",
+    "boilerplate of 90 %, 2 % edited",
+    "short page, 2 % edited",
+    "Cyrillic, 2 % edited",
+    "Han, 2 % edited",
+    "Thai, 2 % edited",
+];
+const DIFFERENT: [&str; 5] = [
+    "same template, different text",
+    "boilerplate of 90 %, different text",
+    "short page, different text",
+    "Han, different text",
+    "Thai, different text",
+];
+
+fn pairs() {
+    let pairs = 300;
+    println!("\npairs judged alike (share of {pairs}; sites' models of 60 pages)");
+    println!(
+        "{:<38}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}",
+        "", "digest", "core", "16:>=.5", "16:>=.8", "w>=.5", "w>=.7", "w>=.8", "thin"
+    );
+    let models: std::collections::BTreeMap<(u64, usize, u8), SiteModel> = Default::default();
+    let mut models = models;
+    let mut totals = [[0usize; 8]; 2];
+    for (which, kinds) in [&ALIKE[..], &DIFFERENT[..]].into_iter().enumerate() {
+        for kind in kinds {
+            let mut counts = [0usize; 8];
+            for seed in 0..pairs {
+                let (site, one, other_site, two) = pair(kind, seed as u64 + 7);
+                let mut judge = |site: &Site, page: &[OwnBlock]| {
+                    let key = (site.seed, site.furniture, site.script as u8);
+                    let model = models.entry(key).or_insert_with(|| taught(site, 60));
+                    analyse(&mut Content::new(Settings::default()), page, &model.boilerplate())
+                };
+                let (a, b) = (judge(&site, &one), judge(&other_site, &two));
+                let few = a
+                    .sketch
+                    .zip(b.sketch)
+                    .map_or(0.0, |(a, b): (Sketch, Sketch)| a.resemblance(&b));
+                let wide = a
+                    .wide
+                    .zip(b.wide)
+                    .map_or(0.0, |(a, b): (WideSketch, WideSketch)| a.resemblance(&b));
+                let marks = [
+                    a.text_digest == b.text_digest,
+                    a.core_digest == b.core_digest && !a.thin,
+                    few >= 0.5,
+                    few >= 0.8,
+                    wide >= 0.5,
+                    wide >= 0.7,
+                    wide >= 0.8,
+                    a.thin || b.thin,
+                ];
+                counts.iter_mut().zip(marks).for_each(|(count, mark)| *count += usize::from(mark));
+                // Edits of 10 % and more are other texts or not, as one likes: they are shown only.
+                if !kind.starts_with("10 %") && !kind.starts_with("20 %") {
+                    let total = &mut totals[which];
+                    total
+                        .iter_mut()
+                        .zip(marks)
+                        .for_each(|(total, mark)| *total += usize::from(mark));
+                }
+            }
+            print!("{kind:<38}");
+            counts.iter().for_each(|count| print!("{:>8.3} ", *count as f64 / pairs as f64));
+            println!();
+        }
+    }
+    print!("{:<38}", "precision (edits up to 5 %)");
+    (0..7).for_each(|at| {
+        let (yes, no) = (totals[0][at] as f64, totals[1][at] as f64);
+        print!("{:>8.3} ", yes / (yes + no).max(1.0));
+    });
+    print!("\n{:<38}", "recall (edits up to 5 %)");
+    let positives = (pairs * (ALIKE.len() - 2)) as f64;
+    (0..7).for_each(|at| print!("{:>8.3} ", totals[0][at] as f64 / positives));
+    println!();
+}
+
+/// Exact resemblance by width of shingles: what an edit costs, and what strangers have in common.
+fn widths() {
+    println!(
+        "\nmean exact resemblance by width of shingles (texts of 400 words; max of strangers)"
+    );
+    println!(
+        "{:<8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>11}{:>8}",
+        "width", "1 %", "2 %", "5 %", "10 %", "20 %", "strangers", "max"
+    );
+    for width in 1..=7 {
+        let mut sums = [0.0; 6];
+        let mut most = 0.0f64;
+        let texts = 100;
+        for seed in 0..texts {
+            let base = text(seed, 400);
+            let of = |ranks: &[u64]| shingles(&pages::written(ranks, Script::Latin), width);
+            let shingled = of(&base);
+            for (at, share) in [0.01, 0.02, 0.05, 0.1, 0.2].into_iter().enumerate() {
+                sums[at] += resemblance(&shingled, &of(&edit(&base, share, seed)));
+            }
+            let stranger = resemblance(&shingled, &of(&text(seed + 1000, 400)));
+            sums[5] += stranger;
+            most = most.max(stranger);
+        }
+        print!("{width:<8}");
+        sums[..5].iter().for_each(|sum| print!("{:>8.3}", sum / texts as f64));
+        println!("{:>11.4}{most:>8.3}", sums[5] / texts as f64);
+    }
+}
+
+/// A million texts, one in ten a near-duplicate of an earlier one.
+fn index() {
+    let texts = 1_000_000u64;
+    let settings = NearSettings::default();
+    let mut index = NearIndex::new(settings.clone(), MemoryBands::new(texts as usize, &settings));
+    let mut chance = Chance(99);
+    let shingles_of = |text: u64, own: u64, words: u64, changed: u64| -> Vec<u64> {
+        let mut common = Chance(text);
+        let mut other = Chance(own ^ 0x0707);
+        (0..words).map(|n| if n < changed { other.next() } else { common.next() }).collect()
+    };
+    let (mut planted, mut found, mut wrong) = (0u64, 0u64, 0u64);
+    let mut spent = std::time::Duration::ZERO;
+    let mut is_copy = vec![false; texts as usize];
+    for page in 0..texts {
+        let original = chance.below(page);
+        let copies = page > 100 && chance.below(10) == 0 && !is_copy[original as usize];
+        is_copy[page as usize] = copies;
+        let copy_of = copies.then_some(original);
+        // A text of 200 shingles with 10 changed: resemblance 190 / 210 = 0.905.
+        let shingles = match copy_of {
+            Some(original) => {
+                let mut all = shingles_of(original, 0, 200, 0);
+                let changed = Chance(page ^ 0x55).next();
+                all.splice(..10, shingles_of(changed, 0, 10, 0));
+                all
+            }
+            None => shingles_of(page, 0, 200, 0),
+        };
+        let (_, wide) = crawler::content::sketch(&shingles).expect("200 shingles are not thin");
+        let start = Instant::now();
+        let Ok(pairs) = index.insert(page, &wide);
+        spent += start.elapsed();
+        if let Some(original) = copy_of {
+            planted += 1;
+            found += u64::from(pairs.iter().any(|pair| pair.a == original));
+        } else {
+            wrong += u64::from(!pairs.is_empty());
+        }
+    }
+    println!(
+        "\nindex of {texts} texts: {planted} near-duplicates planted (resemblance 0.905), \
+         recall {:.4}, \
+         {wrong} wrong; {:.1} us a text (find and insert), {} MB",
+        found as f64 / planted as f64,
+        spent.as_secs_f64() * 1e6 / texts as f64,
+        index.store().memory() / 1_000_000
+    );
+}
+
+fn cost() {
+    println!("\ncost of a page, one thread");
+    for words in [300, 1400, 5000] {
+        let site = Site::new(4);
+        let model = taught(&site, 200);
+        let pages: Vec<Vec<OwnBlock>> =
+            (0..200).map(|n| site.page(&article(&text(n, words), Script::Latin, n), n)).collect();
+        let borrowed: Vec<Vec<Block<'_>>> = pages.iter().map(|page| borrowed(page)).collect();
+        let mut content = Content::new(Settings::default());
+        for (name, known) in
+            [("no model", Boilerplate::default().into()), ("model", model.boilerplate())]
+        {
+            let mut best = f64::MAX;
+            for _ in 0..5 {
+                let start = Instant::now();
+                for blocks in &borrowed {
+                    std::hint::black_box(content.analyse(&Page { blocks, links: 0 }, &known));
+                }
+                best = best.min(start.elapsed().as_secs_f64() / borrowed.len() as f64);
+            }
+            let bytes: usize = pages[0].iter().map(|block| block.text.len()).sum();
+            println!("{words} words ({bytes} bytes), {name}: {:.1} us", best * 1e6);
+        }
+    }
+}
+
+/// SimHash of 64 bits beside sketches, on the same texts: pairs found by edit, and strangers taken
+/// for alike among all pairs of 800 texts.
+fn rivals() {
+    println!("\nsketches and SimHash-64: share of pairs found, texts of 400 words, and strangers");
+    println!(
+        "{:<28}{:>8}{:>8}{:>8}{:>8}{:>8}{:>16}",
+        "edited", "0.25 %", "1 %", "2 %", "5 %", "10 %", "of 319,600"
+    );
+    let sketch = |shingles: &[u64]| crawler::content::sketch(shingles).expect("not thin");
+    for least in [0.5, 0.8] {
+        let alike = |a: &Sketch, b: &Sketch| a.resemblance(b) >= least;
+        rival(&format!("16 bins, >= {least}"), 4, |text| sketch(text).0, alike);
+    }
+    for least in [0.5, 0.8] {
+        let alike = |a: &WideSketch, b: &WideSketch| a.resemblance(b) >= least;
+        rival(&format!("128 bins, >= {least}"), 4, |text| sketch(text).1, alike);
+    }
+    for (what, width, most) in [("shingles", 4, 3), ("shingles", 4, 10), ("words", 1, 3)] {
+        let alike = |a: &u64, b: &u64| (a ^ b).count_ones() <= most;
+        rival(&format!("SimHash of {what}, <= {most}"), width, sim_hash, alike);
+    }
+}
+
+fn rival<S>(name: &str, width: usize, sign: impl Fn(&[u64]) -> S, alike: impl Fn(&S, &S) -> bool) {
+    let sign = |ranks: &[u64]| sign(&shingles(&pages::written(ranks, Script::Latin), width));
+    let texts: Vec<Vec<u64>> = (0..800).map(|seed| text(seed, 400)).collect();
+    let signed: Vec<S> = texts.iter().map(|text| sign(text)).collect();
+    print!("{name:<28}");
+    for share in [0.0025, 0.01, 0.02, 0.05, 0.1] {
+        let found = (0..200).filter(|at| {
+            let edited = edit(&texts[*at], share, *at as u64 + 17);
+            alike(&signed[*at], &sign(&edited))
+        });
+        print!("{:>8.3}", found.count() as f64 / 200.0);
+    }
+    let pairs = (0..signed.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
+    println!("{:>16}", pairs.filter(|(a, b)| alike(&signed[*a], &signed[*b])).count());
+}
+
+fn sim_hash(shingles: &[u64]) -> u64 {
+    let mut sums = [0i32; 64];
+    for shingle in shingles {
+        let hash = Chance(*shingle).next();
+        sums.iter_mut().enumerate().for_each(|(bit, sum)| {
+            *sum += if hash >> bit & 1 == 1 { 1 } else { -1 };
+        });
+    }
+    sums.iter().enumerate().fold(0, |hash, (bit, sum)| hash | u64::from(*sum > 0) << bit)
+}
+
+/// Confusion of the judgement of soft errors, on seeds that no threshold was set by.
+fn junk_pages() {
+    println!("\nsoft errors: precision and recall of held fixtures");
+    junk::judged(10_000, 80, 200).print();
+}
+
+/// Precision and recall at the thresholds where they are nearest to each other and best.
+fn signatures() {
+    println!("\nRP and HM signatures: break-even of precision and recall (and thresholds C, D)");
+    for (name, pages, hubs, edits) in [
+        ("5,000 pages, 3 of 4 replicas exact", 5_000, 0, -0.75),
+        ("20,000 pages, 3 of 4 replicas exact", 20_000, 0, -0.75),
+        ("20,000 pages, 3 of 4 replicas exact, 10 hubs", 20_000, 10, -0.75),
+        ("20,000 pages, half of the replicas exact, 10 hubs", 20_000, 10, -0.5),
+        ("20,000 pages, 1 % edited, 10 hubs", 20_000, 10, 0.01),
+        ("20,000 pages, 5 % edited, 10 hubs", 20_000, 10, 0.05),
+    ] {
+        let collection = collection(pages, hubs, edits, 5);
+        println!("{name}");
+        signatures_of::<5>(&collection);
+        signatures_of::<8>(&collection);
+    }
+}
+
+fn signatures_of<const K: usize>(collection: &Collection) {
+    let projected = collection.texts.iter().map(|words| project::<K>(words));
+    let rp = normalized(&projected.collect::<Vec<_>>());
+    let hm = |form| {
+        let settings = SignatureSettings { form, ..SignatureSettings::default() };
+        hyperlink_map(&rp, &collection.children, &settings)
+    };
+    let (published, by_degree) = (hm(Form::Published), hm(Form::ByOutDegree));
+    let none = vec![[0.0; K]; rp.len()];
+    print!("  K = {K}");
+    for (what, hm) in [("RP", &none), ("RP+HM published", &published), ("by degree", &by_degree)] {
+        let (value, c, d) = break_even(collection, &rp, hm);
+        let near_zero = hm.iter().filter(|page| distance(page, &[0.0; K]) < 0.02).count();
+        print!("   {what} {value:.3} ({c:.4}, {d:.4})");
+        if what != "RP" {
+            print!(" {:.0} % near zero", 100.0 * near_zero as f64 / hm.len() as f64);
+        }
+    }
+    println!();
+}

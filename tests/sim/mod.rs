@@ -1,0 +1,336 @@
+//! Whole crawls in virtual time, over seeded webs, with crashes: what proves I1 to I6.
+//!
+//! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
+//! few that every test run has time for.
+
+mod store;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crawler::clock::{ByteSize, Clock, Span, Timestamp};
+use crawler::crawl::{
+    Crawl, DustMode, Edge, Ended, Options, Parts, SeedUrl, Settings, State, Summary,
+};
+use crawler::db::Db;
+use crawler::demo::{Draft, Judge, Protect, SimWeb, WebSpec};
+use crawler::dust::{LiveRules, RuleSet};
+use crawler::filter::{Filter, Settings as FilterSettings};
+use crawler::frontier::{Frontier, Grouping, Politeness, Rules, Settings as FrontierSettings};
+use store::{Crash, MemoryStore};
+
+/// When all simulated crawls begin.
+const START: Timestamp = Timestamp::from_millis(1_790_000_000_000);
+
+/// One simulated crawl: a web, a state directory in memory, an archive in memory.
+struct World {
+    web: Arc<WebSpec>,
+    env: crawler::db::MemoryEnv,
+    logs: tempfile::TempDir,
+    store: MemoryStore,
+    politeness: Politeness,
+    frontier: FrontierSettings,
+    filter: FilterSettings,
+    dust: DustMode,
+}
+
+/// How a run ended.
+enum Run {
+    Ended(Box<Summary>),
+    Crashed,
+}
+
+impl World {
+    fn new(web: WebSpec) -> World {
+        World {
+            web: Arc::new(web),
+            env: crawler::db::MemoryEnv::new().expect("memory is there"),
+            logs: tempfile::tempdir().expect("a directory for logs"),
+            store: MemoryStore::default(),
+            politeness: Politeness {
+                factor: 2.0,
+                unreachable_initial: Span::secs(10),
+                unreachable_max: 3,
+                ..Politeness::default()
+            },
+            frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
+            filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
+            dust: DustMode::Off,
+        }
+    }
+
+    fn parts(&self, filter: Filter, now: Timestamp) -> Parts {
+        let db_settings =
+            crawler::db::Settings { cache: ByteSize::mib(16), ..crawler::db::Settings::default() };
+        let db = Db::open_in_memory(Path::new("/state"), &db_settings, &self.env).expect("opens");
+        let rules = Rules::new(self.politeness.clone(), &Default::default());
+        Parts {
+            db: Arc::new(db),
+            frontier: Frontier::new(self.frontier.clone(), rules, now),
+            filter: Arc::new(filter),
+            rules: Arc::new(LiveRules::new(RuleSet::default())),
+            settings: Settings { robots_failures_max: 3, ..Settings::default() },
+            robots_settings: crawler::robots::Settings::default(),
+            agent: "crawler".to_owned(),
+            expected_urls: 10_000,
+            log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
+            rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
+                .expect("opens"),
+            dust: crawler::crawl::Dust { mode: self.dust, ..Default::default() },
+        }
+    }
+
+    /// Runs from `start` until the crawl ends, or the store says that the process dies.
+    async fn run(&self, start: Timestamp, judge: bool, crash: Crash) -> (Run, Timestamp) {
+        let clock = Arc::new(Clock::starting_at(start));
+        let web = SimWeb::new(self.web.clone(), clock.clone());
+        if judge {
+            let gap = self.politeness.min_delay.get();
+            web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
+        }
+        let homes = self.web.homes();
+        let filter = Filter::new(&self.filter, &homes).expect("settings are right");
+        let (state, _) = State::open(self.parts(filter, start), start).expect("opens");
+        self.store.resume(&state.archive_position(), crash);
+        let edge = Arc::new(Edge {
+            clock: clock.clone(),
+            resolve: web.clone(),
+            fetch: web.clone(),
+            store: self.store.clone(),
+        });
+        let options = Options {
+            extract: Default::default(),
+            content: Default::default(),
+            revisits: true,
+            sync_interval: Span::secs(60),
+            disks: Vec::new(),
+            wake: Default::default(),
+            visits: tokio::runtime::Handle::current(),
+        };
+        let mut crawl = Crawl::new(edge, state, options);
+        let (_commands, inbox) = tokio::sync::mpsc::channel(1);
+        let seeds: Vec<SeedUrl> =
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
+        let db = Arc::downgrade(crawl.state().db());
+        let died = self.store.died();
+        let run = tokio::select! {
+            biased;
+            () = died => Run::Crashed,
+            summary = crawl.run(&seeds, inbox) => {
+                Run::Ended(Box::new(summary.expect("no failure of our own")))
+            }
+        };
+        drop(crawl);
+        // Aborted visits hold the database until the runtime has dropped them.
+        for _ in 0..1000 {
+            if db.strong_count() == 0 {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        if judge {
+            let verdict = web.log().verdict().expect("a judge was appointed");
+            assert_eq!(verdict.violations, 0, "{:?}", verdict.examples);
+            assert!(verdict.in_flight_peak <= 1);
+        }
+        (run, clock.now())
+    }
+}
+
+fn seeds(default: u64) -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    match (number("SIM_SEED"), number("SIM_SEEDS")) {
+        (Some(seed), _) => vec![seed],
+        (None, Some(count)) => (0..count).collect(),
+        (None, None) => (0..default).collect(),
+    }
+}
+
+fn balanced(summary: &Summary) {
+    assert_eq!(summary.counters.imbalance(), 0, "{:?}", summary.counters);
+    assert_eq!(summary.counters.in_flight, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_web_of_many_kinds_is_crawled_to_its_end_and_nobody_is_hurried() {
+    for seed in seeds(6) {
+        let world = World::new(WebSpec::draw(
+            seed,
+            &Draft { hosts: 30, pages: (3, 60), ..Draft::default() },
+        ));
+        let (run, _) = world.run(START, true, Crash::Never).await;
+        let Run::Ended(summary) = run else { panic!("seed {seed}: nothing crashes here") };
+        assert_eq!(summary.ended, Ended::Complete, "seed {seed}: {summary:?}");
+        balanced(&summary);
+        assert!(summary.counters.done > 100, "seed {seed}: {:?}", summary.counters);
+        assert_eq!(world.store.repeated(), 0, "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
+    for seed in seeds(4) {
+        // Without dust: session ids depend on when a page was first seen.
+        let draft =
+            Draft { hosts: 12, pages: (3, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
+        let calm = World::new(WebSpec::draw(seed, &draft));
+        calm.run(START, true, Crash::Never).await;
+        let want = calm.store.urls();
+
+        let world = World::new(WebSpec::draw(seed, &draft));
+        let (mut now, mut crashes) = (START, 0u64);
+        loop {
+            let crash = Crash::after(seed, crashes);
+            let (run, at) = world.run(now, true, crash).await;
+            now = at.plus(Duration::from_millis(50));
+            match run {
+                Run::Crashed => crashes += 1,
+                Run::Ended(summary) => {
+                    balanced(&summary);
+                    break;
+                }
+            }
+            assert!(crashes < 10_000, "seed {seed}: the crawl does not get on");
+        }
+        assert!(crashes > 3, "seed {seed}: {crashes} crashes prove little");
+        assert_eq!(world.store.urls(), want, "seed {seed} after {crashes} crashes");
+        assert_eq!(world.store.repeated(), 0, "seed {seed}: a record stands twice");
+        let most = crashes * world.frontier.in_flight_max as u64;
+        assert!(world.store.refetched() <= most, "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn politeness_holds_over_a_crash() {
+    for seed in seeds(3) {
+        let draft = Draft { hosts: 3, pages: (20, 40), sick: 0, touchy: 0, ..Draft::default() };
+        let world = World::new(WebSpec::draw(seed, &draft));
+        let mut now = START;
+        for crashes in 0..40 {
+            let (run, at) = world.run(now, true, Crash::after(seed, crashes)).await;
+            now = at;
+            if matches!(run, Run::Ended(_)) {
+                break;
+            }
+        }
+        let log = crawler::crawl::audit::audit(world.logs.path(), None).expect("the log is read");
+        assert_eq!(log.violations.len(), 0, "seed {seed}: {:?}", log.violations);
+        assert!(log.requests > 20);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_in_the_gap_is_caught() {
+    let draft = Draft { hosts: 4, pages: (10, 20), sick: 0, touchy: 0, ..Draft::default() };
+    let mut world = World::new(WebSpec::draw(1, &draft));
+    world.politeness.min_delay = Span::millis(0);
+    world.politeness.factor = 0.0;
+    // The judge wants a second where the crawl was told to keep none.
+    let broken = {
+        let mut strict = World::new((*world.web).clone());
+        strict.politeness = world.politeness.clone();
+        strict
+    };
+    let verdict = broken.verdict_with_gap(Duration::from_secs(1)).await;
+    assert!(verdict > 0, "a crawl without gaps must be found out");
+}
+
+impl World {
+    async fn verdict_with_gap(&self, gap: Duration) -> u64 {
+        let clock = Arc::new(Clock::starting_at(START));
+        let web = SimWeb::new(self.web.clone(), clock.clone());
+        web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
+        let homes = self.web.homes();
+        let filter = Filter::new(&self.filter, &homes).expect("settings are right");
+        let (state, _) = State::open(self.parts(filter, START), START).expect("opens");
+        let edge = Arc::new(Edge {
+            clock,
+            resolve: web.clone(),
+            fetch: web.clone(),
+            store: self.store.clone(),
+        });
+        self.store.resume(&state.archive_position(), Crash::Never);
+        let options = Options {
+            extract: Default::default(),
+            content: Default::default(),
+            revisits: true,
+            sync_interval: Span::secs(60),
+            disks: Vec::new(),
+            wake: Default::default(),
+            visits: tokio::runtime::Handle::current(),
+        };
+        let mut crawl = Crawl::new(edge, state, options);
+        let (_commands, inbox) = tokio::sync::mpsc::channel(1);
+        let seeds: Vec<SeedUrl> =
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
+        crawl.run(&seeds, inbox).await.expect("no failure of our own");
+        web.log().verdict().expect("a judge was appointed").violations
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_on_one_address_are_kept_apart_where_the_group_is_the_address() {
+    let draft =
+        Draft { hosts: 24, pages: (3, 12), sick: 0, hosts_per_address: 6, ..Draft::default() };
+    let mut world = World::new(WebSpec::draw(7, &draft));
+    world.politeness.group = Grouping::Ip;
+    let (run, _) = world.run(START, true, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    let log = crawler::crawl::audit::audit(world.logs.path(), None).expect("the log is read");
+    assert_eq!(log.violations.len(), 0, "{:?}", log.violations);
+}
+
+impl World {
+    /// Returns the documents of the web that were fetched under some URL.
+    fn documents(&self) -> std::collections::BTreeSet<crawler::demo::DocumentId> {
+        let urls = self.store.urls();
+        let parsed = urls.iter().filter_map(|url| crawler::url::CrawlUrl::parse(url).ok());
+        parsed
+            .filter_map(|url| match self.web.truth(&url) {
+                Some(crawler::demo::Truth::Document { id, .. }) => Some(id),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn learned_rules_save_fetches_and_cost_no_document() {
+    for seed in seeds(2) {
+        let draft = Draft {
+            hosts: 4,
+            pages: (120, 300),
+            sick: 0,
+            touchy: 0,
+            dust: 1000,
+            ..Draft::default()
+        };
+        let mut crawled = Vec::new();
+        for dust in [DustMode::Off, DustMode::Enforce] {
+            let mut world = World::new(WebSpec::draw(seed, &draft));
+            world.dust = dust;
+            let (run, _) = world.run(START, true, Crash::Never).await;
+            let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+            balanced(&summary);
+            assert_eq!(summary.ended, Ended::Complete);
+            crawled.push((world.documents(), summary.counters));
+        }
+        let [(all, plain), (kept, learned)] = &crawled[..] else { unreachable!("two crawls") };
+        let lost: Vec<_> = all.difference(kept).collect();
+        println!(
+            "seed {seed}: {} documents, {} requests without rules, {} with them ({} probes, {} \
+             suppressed), lost {}",
+            all.len(),
+            plain.requests,
+            learned.requests,
+            learned.probe_requests,
+            learned.suppressed,
+            lost.len()
+        );
+        assert!(lost.is_empty(), "seed {seed}: lost {lost:?}");
+        assert!(learned.suppressed > 0, "seed {seed}: nothing was learned");
+        assert!(learned.requests < plain.requests, "seed {seed}: {learned:?}");
+    }
+}
