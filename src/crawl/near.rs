@@ -1,5 +1,5 @@
-//! The near-duplicate index in the state: pages are added in the batch of their visit, and looked for
-//! by the visits of others.
+//! The near-duplicate index in the state: pages are added in the batch of their visit, and looked
+//! for by the visits of others.
 
 use serde::{Deserialize, Serialize};
 

