@@ -19,7 +19,8 @@ use crate::db::families::content as contents;
 use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::urls;
+use crate::db::families::{names, urls};
+use crate::dns;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -78,12 +79,34 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
+        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Adds the addresses of a name that was resolved anew to the history of the name.
+    fn note_addresses(
+        &self,
+        batch: &mut Batch,
+        lease: &Lease,
+        visit: &Visit,
+    ) -> Result<(), CrawlError> {
+        let Some(addresses) = &visit.resolved else { return Ok(()) };
+        let host = lease.waiting.url.host();
+        if host.ip().is_some() {
+            return Ok(());
+        }
+        let stored = names::get(&self.db, host.as_str())?;
+        // A history that cannot be read is begun anew: it decides nothing.
+        let mut history =
+            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
+        history.observe(addresses, visit.ended);
+        names::put(batch, &self.db, host.as_str(), &history.encode());
+        Ok(())
     }
 
     fn settle_page(

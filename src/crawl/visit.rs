@@ -315,7 +315,7 @@ pub(crate) fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_
     extracted.blocks.iter().map(block_of).collect()
 }
 
-fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
+pub(crate) fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
     use content::{BlockKind, Region};
     content::Block {
         text: &block.text,
@@ -386,8 +386,11 @@ fn known_text(task: &Task, analysis: &Analysis) -> Result<Option<Fingerprint>, D
     Ok(first.map(|first| first.url).filter(|url| *url != own))
 }
 
-/// Returns what a fetch of robots.txt came to, or where it redirects.
-pub(super) fn robots_outcome(
+/// Returns what a fetch of robots.txt came to.
+///
+/// # Errors
+/// Returns where it redirects, which is to be fetched next.
+pub fn robots_outcome(
     url: &CrawlUrl,
     outcome: &Outcome,
     agent: &str,

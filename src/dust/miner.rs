@@ -159,6 +159,7 @@ impl Miner {
             refuted,
             budget: self.settings.judgements_max,
             found: Vec::new(),
+            by_size: false,
             now,
         };
         search.run(priors)

@@ -44,6 +44,8 @@ pub(crate) struct Search<'a> {
     /// Judgements left: the bound of the search.
     pub(crate) budget: u32,
     pub(crate) found: Vec<Rule>,
+    /// Only sizes are known of the pages.
+    pub(crate) by_size: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -70,6 +72,7 @@ impl Search<'_> {
         mut self,
         priors: &[(RuleKind, Scope, Source)],
     ) -> Result<Vec<Rule>, RuleError> {
+        self.by_size = self.corpus.has_only_sizes();
         for (kind, scope, source) in priors {
             // What others proved needs no witness here to be tried; mere habit needs one.
             let support = usize::from(*source != Source::Elsewhere);
@@ -84,9 +87,7 @@ impl Search<'_> {
             self.attempt_mined(RuleKind::SortParameters)?;
             self.path_case()?;
             self.substrings()?;
-            if !self.corpus.has_only_sizes() {
-                self.plain(propose::segments)?;
-            }
+            self.plain(propose::segments)?;
             if self.found.len() == before || self.budget == 0 {
                 break;
             }
@@ -112,7 +113,11 @@ impl Search<'_> {
         self.budget -= 1;
         let verdict = self.corpus.judge(&rule);
         let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
-        if worth && self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
+        // Other views of a page have other sizes: where there is nothing but sizes, what others
+        // know is left to the trial.
+        let blind = source != Source::Mined && verdict.applicable > 0 && self.by_size;
+        let carried = blind || self.accepted(&verdict, support_min);
+        if worth && carried && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
         } else if verdict.applicable == 0 {
             return Ok(None);
@@ -140,7 +145,8 @@ impl Search<'_> {
             ..Evidence::default()
         };
         rule.state = RuleState::Candidate;
-        self.corpus.accept(rule.clone())?;
+        let other_view = self.by_size && verdict.different.len() > verdict.same.len();
+        self.corpus.accept(rule.clone(), other_view)?;
         self.found.push(rule);
         Ok(())
     }
