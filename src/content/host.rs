@@ -21,8 +21,6 @@ use super::trap::{Brought, HostTrap, Level, Transition, TrapSettings, section_of
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
 pub struct HostSettings {
-    /// Whether the links of a page with known content are followed.
-    pub follow_repeats: FollowRepeats,
     /// Requests for what cannot exist that a host is sent, at most 6; 0 to send none.
     pub probes: usize,
     /// Pages of a host before it is probed: small hosts are not worth it.
@@ -33,12 +31,7 @@ pub struct HostSettings {
 
 impl Default for HostSettings {
     fn default() -> Self {
-        HostSettings {
-            follow_repeats: FollowRepeats::Auto,
-            probes: 4,
-            probe_after_pages: 12,
-            trap: TrapSettings::default(),
-        }
+        HostSettings { probes: 4, probe_after_pages: 12, trap: TrapSettings::default() }
     }
 }
 
@@ -94,6 +87,11 @@ impl HostContent {
         self.trap.forgive();
     }
 
+    /// Plans probes again if not one was answered: those of a run that ended too early are gone.
+    pub fn forget_unanswered(&mut self) {
+        self.planned &= self.errors.probes() > 0;
+    }
+
     /// Returns the probes that are due, once: each is a fetch under a lease of its own. `known` are
     /// some paths with queries of the host, the more the better the plan.
     pub fn probes_due(&mut self, seed: u64, known: &[&str], settings: &HostSettings) -> Vec<Probe> {
@@ -134,7 +132,7 @@ impl HostContent {
             thin: page.analysis.is_none_or(|analysis| analysis.thin),
             host: before,
         };
-        let mut seen = SeenText::decide(known, settings.follow_repeats);
+        let mut seen = SeenText::decide(known, FollowRepeats::Auto);
         if page.junk {
             (seen.follow, seen.reason) = (false, "no content: a soft error");
         }

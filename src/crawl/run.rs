@@ -164,6 +164,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             filter: state.filter.clone(),
             extract: options.extract.clone(),
             content: options.content.clone(),
+            near: state.looks_up_near(),
             agent: state.agent.clone(),
             revisits: options.revisits,
         });
@@ -346,6 +347,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rules_version: admitted.rules_version,
             robots: admitted.robots.clone(),
             boilerplate: self.state.boilerplate(&waiting.url.site())?,
+            errors: self.state.errors_of(&waiting.url.host())?,
             tools: self.tools.clone(),
         };
         let future = visit(self.edge.clone(), task);

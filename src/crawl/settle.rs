@@ -6,11 +6,14 @@ use super::admit::Admitted;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::learn::{evidence, fetched_of};
-use super::log::Line;
+use super::log::{Line, NearLine};
+use super::near::{self, NearMode};
+use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, robots_outcome};
 use crate::clock::Timestamp;
 use crate::content;
+use crate::content::soft_error::Junk;
 use crate::db::Batch;
 use crate::db::families::content as contents;
 use crate::db::families::hosts;
@@ -219,9 +222,15 @@ impl State {
         let waiting = &admitted.lease.waiting;
         self.take_row(batch, &admitted.lease);
         let Some(facts) = visit.page.as_deref() else { return Ok(()) };
-        let stale_host = self.note_content(batch, admitted, answer, visit, facts, content)?;
+        let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
-        let version = self.follow(batch, admitted, facts, stale_host, now)?;
+        line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        if let Some(near) = &facts.near
+            && let Some(known) = urls::get(&self.db, near.url)?
+        {
+            line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
+        }
+        let version = self.follow(batch, admitted, facts, standing, now)?;
         line.rules = version;
         let done = DoneState {
             at: visit.began,
@@ -231,7 +240,7 @@ impl State {
             text_digest: facts
                 .analysis
                 .as_ref()
-                .filter(|analysis| !analysis.thin)
+                .filter(|analysis| !analysis.thin && facts.junk.is_none())
                 .map(|analysis| u128::from_be_bytes(*analysis.text_digest.bytes())),
             record: visit.written.as_ref().map(|w| (w.at.file.clone(), w.at.offset, w.at.length)),
             rules_version: version,
@@ -254,7 +263,8 @@ impl State {
         Ok(())
     }
 
-    /// Notes the content of a page; returns true if its host is showing what is known already.
+    /// Notes the content of a page; returns how its links are treated.
+    #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
     fn note_content(
         &mut self,
         batch: &mut Batch,
@@ -263,9 +273,12 @@ impl State {
         visit: &Visit,
         facts: &PageFacts,
         settings: &content::Settings,
-    ) -> Result<bool, CrawlError> {
+        now: Timestamp,
+    ) -> Result<Standing, CrawlError> {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
+        let mut standing = self.settle_text(batch, &admitted.lease, facts, now)?;
+        self.slow_down(admitted, visit, standing.slower)?;
         let mut stale = false;
         self.change_host(admitted.lease.host, |record| {
             record.done += 1;
@@ -274,19 +287,47 @@ impl State {
             stale = record.done >= STALE_PAGES_MIN
                 && record.duplicates as f64 > STALE_SHARE * record.done as f64;
         })?;
+        standing.repeats |= stale;
         self.counters.duplicates += u64::from(repeats);
+        if let Some(junk) = &facts.junk {
+            self.counters.junk += 1;
+            self.count(junk_code(junk.junk));
+            return Ok(standing);
+        }
         if let Some(analysis) = &facts.analysis {
             self.learn_page(batch, &waiting.url.site(), analysis, settings)?;
             if !analysis.thin {
                 let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
                 self.note_first(batch, contents::Kind::Text, digest, waiting, visit)?;
             }
+            if !repeats && self.repeats.near_duplicates != NearMode::Off {
+                near::add(&self.db, batch, &self.repeats.near, waiting.fingerprint, analysis)?;
+            }
         }
         if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
             let digest = xxhash_rust::xxh3::xxh3_128(&answer.payload);
             self.note_first(batch, contents::Kind::Payload, digest, waiting, visit)?;
         }
-        Ok(stale)
+        Ok(standing)
+    }
+
+    /// Lets a host that repeats itself rest longer: its present gap, several times.
+    fn slow_down(
+        &mut self,
+        admitted: &Admitted,
+        visit: &Visit,
+        slower: u32,
+    ) -> Result<(), CrawlError> {
+        if slower <= 1 {
+            return Ok(());
+        }
+        let settings = self.frontier.rules().of(admitted.lease.name.as_str());
+        let (least, most) = (settings.min_delay.get(), settings.max_delay.get());
+        Ok(self.change_host(admitted.lease.host, |record| {
+            let gap = Duration::from_millis(record.pace.gap_ms).max(least);
+            let rest = gap.saturating_mul(slower).min(most.max(gap));
+            record.pace.hold_until(visit.ended.plus(rest));
+        })?)
     }
 
     fn note_first(
@@ -321,7 +362,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         facts: &PageFacts,
-        host_duplicates: bool,
+        standing: Standing,
         now: Timestamp,
     ) -> Result<u64, CrawlError> {
         let waiting = &admitted.lease.waiting;
@@ -334,8 +375,8 @@ impl State {
             nofollow: facts.directives.nofollow,
             noarchive: facts.directives.noarchive,
             duplicate: facts.repeats.is_some(),
-            host_duplicates,
-            soft_error: false,
+            host_duplicates: standing.repeats,
+            soft_error: facts.junk.is_some(),
         };
         let verdict = self.filter.follow(&directives);
         if verdict.accept {
@@ -348,7 +389,7 @@ impl State {
             fingerprint: waiting.fingerprint,
             path: &waiting.path,
             hops: waiting.hops,
-            stale: host_duplicates || facts.repeats.is_some(),
+            stale: standing.repeats || standing.last || facts.repeats.is_some(),
         };
         Ok(self.discover(batch, &via, &links, now)?)
     }
@@ -495,6 +536,9 @@ fn finish_line(line: &mut Line, rest: &Rest, next_allowed: Timestamp) {
 }
 
 fn judge(answer: &Answer, facts: &PageFacts) -> String {
+    if let Some(junk) = &facts.junk {
+        return junk_code(junk.junk).to_owned();
+    }
     let word = match (&facts.analysis, facts.repeats) {
         _ if !(200..300).contains(&answer.status) => "none",
         (_, Some(_)) => "duplicate",
@@ -503,6 +547,15 @@ fn judge(answer: &Answer, facts: &PageFacts) -> String {
         (None, None) => "none",
     };
     word.to_owned()
+}
+
+fn junk_code(junk: Junk) -> &'static str {
+    match junk {
+        Junk::Soft404 => "junk:soft-404",
+        Junk::Login => "junk:login",
+        Junk::Consent => "junk:consent",
+        Junk::EmptyResult => "junk:empty-result",
+    }
 }
 
 /// Returns the number of the politeness group of an address: /24 of IPv4 is too much to assume one

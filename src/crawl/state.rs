@@ -16,10 +16,13 @@ use super::hosts::Hosts;
 use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
+use super::near::NearMode;
+use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
 use crate::archive::Position;
 use crate::clock::Timestamp;
+use crate::content::near::NearSettings;
 use crate::content::{self, Analysis, Boilerplate, SiteModel};
 use crate::db::families::meta::{self, ArchivePosition, Counters, Serials, Session};
 use crate::db::families::queue::Item;
@@ -82,6 +85,8 @@ pub struct State {
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
     models: LruCache<Site, SiteModel>,
+    pub(super) texts: HostTexts,
+    pub(super) repeats: RepeatSettings,
     lookups: Vec<(HostId, Host)>,
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
@@ -126,6 +131,8 @@ pub struct Parts {
     pub log: CrawlLog,
     /// The lives of rules.
     pub rule_log: JsonLog,
+    /// What follows from text that comes back.
+    pub repeats: RepeatSettings,
     /// Learning of rules.
     pub dust: Dust,
 }
@@ -187,6 +194,8 @@ impl State {
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
+            texts: HostTexts::new(parts.repeats.hosts_held),
+            repeats: parts.repeats,
             lookups: Vec::new(),
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
@@ -320,6 +329,7 @@ impl State {
     pub(super) fn commit(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), CrawlError> {
         let db = &*self.db;
         self.hosts.flush(&mut batch, db);
+        self.texts.flush(&mut batch, db);
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);
@@ -734,6 +744,12 @@ impl State {
         Ok(boilerplate)
     }
 
+    /// Returns when pages are near-duplicates, if they are looked for while the crawl runs.
+    pub(super) fn looks_up_near(&self) -> Option<NearSettings> {
+        let looks = self.repeats.near_duplicates == NearMode::LookUp;
+        looks.then(|| self.repeats.near.clone())
+    }
+
     /// Lets the model of a site learn from a page.
     pub(super) fn learn_page(
         &mut self,
@@ -843,6 +859,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn close(&mut self, how: &str, now: Timestamp) -> Result<(), CrawlError> {
         self.session.ended = how.to_owned();
+        self.texts.save_all();
         self.commit(Batch::default(), now)?;
         Ok(self.db.sync()?)
     }

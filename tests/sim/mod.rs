@@ -3,7 +3,11 @@
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
 //! few that every test run has time for.
 
+<<<<<<< HEAD
 mod explain;
+=======
+mod content;
+>>>>>>> wire
 mod store;
 
 use std::path::Path;
@@ -12,7 +16,7 @@ use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::{
-    Crawl, DustMode, Edge, Ended, Options, Parts, SeedUrl, Settings, State, Summary,
+    Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Protect, SimWeb, WebSpec};
@@ -34,6 +38,7 @@ struct World {
     frontier: FrontierSettings,
     filter: FilterSettings,
     dust: DustMode,
+    repeats: RepeatSettings,
 }
 
 /// How a run ended.
@@ -58,6 +63,7 @@ impl World {
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
             dust: DustMode::Off,
+            repeats: RepeatSettings::default(),
         }
     }
 
@@ -78,6 +84,7 @@ impl World {
             log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
             rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
                 .expect("opens"),
+            repeats: self.repeats.clone(),
             dust: crawler::crawl::Dust { mode: self.dust, ..Default::default() },
         }
     }
