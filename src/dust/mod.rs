@@ -13,11 +13,8 @@ pub mod book;
 mod corpus;
 pub mod durable;
 pub mod evidence;
-<<<<<<< HEAD
 mod fetched;
-=======
 pub mod export;
->>>>>>> cli2
 pub mod input;
 pub mod learn;
 #[cfg(test)]
@@ -36,12 +33,8 @@ pub mod validate;
 
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
-<<<<<<< HEAD
 pub use fetched::Fetched;
-pub use learn::{Fetcher, Report, learn};
-=======
 pub use learn::{Fetcher, Report, learn, prove_rules};
->>>>>>> cli2
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};

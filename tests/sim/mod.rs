@@ -3,11 +3,8 @@
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
 //! few that every test run has time for.
 
-<<<<<<< HEAD
-mod explain;
-=======
 mod content;
->>>>>>> wire
+mod explain;
 mod store;
 
 use std::path::Path;

@@ -230,7 +230,7 @@ impl Fetcher for Pages {
                 let known = self.models.get(&url.site()).cloned().unwrap_or_default();
                 let analysis = self.analyse(&url, &answer, &known);
                 let whole = answer.truncated.is_none() && !answer.body.is_empty();
-                page_of(whole.then_some(&answer.body[..]), analysis.as_ref())
+                page_of(whole.then_some(&answer.body[..]), analysis.as_ref(), false)
             }
             Shown::Gone => Fetched::Gone,
             Shown::Forbidden => Fetched::Forbidden,
