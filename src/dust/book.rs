@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::evidence::{Doc, Observation};
+use super::evidence::{Doc, Observation, Text};
 use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
@@ -303,7 +303,11 @@ impl RuleBook {
         known: Fetched,
         now: Timestamp,
     ) {
-        self.audited(rules, agreement(known, audited), now);
+        let dead = matches!(known, Fetched::Gone | Fetched::Forbidden);
+        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
+        // A page that is known by a dead form alone is lost.
+        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
+        self.audited(rules, finding, now);
     }
 
     fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
