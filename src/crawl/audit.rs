@@ -1,8 +1,8 @@
 //! The politeness auditor: proves from the crawl log alone that nobody was hurried.
 //!
-//! For every host the next request must not begin before the last one's end plus the gap that was due
-//! then; the same for groups. The log tells begin, duration and gap of every request that was made,
-//! so the proof needs nothing else, and it does not share the frontier's code.
+//! For every host the next request must not begin before the last one's end plus the gap that was
+//! due then; the same for groups. The log tells begin, duration and gap of every request that was
+//! made, so the proof needs nothing else, and it does not share the frontier's code.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
@@ -93,7 +93,8 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
         read(file, host, &mut requests, &mut audit)
             .map_err(|error| unreadable(format!("{}: {error}", file.display())))?;
     }
-    // Lines stand in the order in which visits ended; the proof needs the order in which they began.
+    // Lines stand in the order in which visits ended; the proof needs the order in which they
+    // began.
     requests.sort_by_key(|request| request.began);
     let requests = without_echoes(requests);
     let mut hosts = BTreeMap::new();
@@ -105,10 +106,10 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
     Ok(audit)
 }
 
-/// Drops lines that tell of a request a second time: a crash between the log and the batch leaves the
-/// request's own line and, at the next start, one that says it was interrupted; a crash in that start
-/// leaves the latter twice. Within an interrupted span a host was asked once, so whatever else the log
-/// has of the same URL there is the same request, and the span covers it.
+/// Drops lines that tell of a request a second time: a crash between the log and the batch leaves
+/// the request's own line and, at the next start, one that says it was interrupted; a crash in that
+/// start leaves the latter twice. Within an interrupted span a host was asked once, so whatever
+/// else the log has of the same URL there is the same request, and the span covers it.
 fn without_echoes(requests: Vec<Request>) -> Vec<Request> {
     let mut spans: HashMap<(String, String), Vec<(u64, u64)>> = HashMap::new();
     for request in requests.iter().filter(|request| request.interrupted) {

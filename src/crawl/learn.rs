@@ -105,8 +105,8 @@ impl State {
         self.hear(said, now)
     }
 
-    /// A URL that has another key and was fetched all the same is evidence about the rules that give
-    /// it its key: it was an audit, or what stands for it turned out dead.
+    /// A URL that has another key and was fetched all the same is evidence about the rules that
+    /// give it its key: it was an audit, or what stands for it turned out dead.
     fn tell_audit(
         &mut self,
         url: &CrawlUrl,
@@ -384,8 +384,8 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
     }
 }
 
-/// Returns what a page shows the miner, given its whole body, what is known of its text, and whether
-/// it is an error page.
+/// Returns what a page shows the miner, given its whole body, what is known of its text, and
+/// whether it is an error page.
 pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bool) -> Fetched {
     Fetched::Page {
         text: analysis.map_or(Text::Unknown, text_of),

@@ -352,8 +352,8 @@ impl RuleBook {
         }
     }
 
-    /// Puts rules on trial at once, whether or not what they save is worth their probes. A rule that
-    /// rewrites no URL of the sample stays a candidate.
+    /// Puts rules on trial at once, whether or not what they save is worth their probes. A rule
+    /// that rewrites no URL of the sample stays a candidate.
     ///
     /// # Errors
     /// Returns a rule that cannot be used.

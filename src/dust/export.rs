@@ -68,6 +68,9 @@ pub fn export(rules: &[&Rule], form: Form) -> Exported {
             }
         }
     }
+    if form == Form::Pywb && out.left_out.len() == rules.len() {
+        out.text = out.text.replacen("rules:\n", "rules: []\n", 1);
+    }
     out
 }
 
@@ -313,7 +316,7 @@ fn pywb(rule: &Rule) -> Written {
     };
     let names: Vec<String> =
         names.iter().map(|name| regex::escape(&name.to_ascii_lowercase())).collect();
-    let names = names.join("|");
+    let names = names.join("|").replace('\'', "''");
     // The first entry asks for the same other parameters, the second is for URLs without any.
     Ok(format!(
         "  - url_prefix: '{prefix}'\n\
@@ -323,4 +326,83 @@ fn pywb(rule: &Rule) -> Written {
          \x20 - url_prefix: '{prefix}'\n\
          \x20   fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::{Scope, Source};
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::url::Site;
+
+    fn rule(kind: RuleKind, scope: Scope) -> Rule {
+        Rule::new(Site::new("a.example"), kind, scope, Source::Mined, Timestamp::ZERO)
+    }
+
+    fn drop(value: Option<&str>) -> RuleKind {
+        let names = vec!["sid".to_owned(), "b.c".to_owned()];
+        RuleKind::DropParameter { names, value: value.map(str::to_owned) }
+    }
+
+    fn substring(from: &str, to: &str) -> RuleKind {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        RuleKind::Substring { from, to, at_start: true, at_end: false }
+    }
+
+    /// Checks that the text has all of `want`, and that nothing is left out unless `want` is empty.
+    fn check(kind: RuleKind, scope: Scope, form: Form, want: &[&str]) {
+        let rule = rule(kind, scope);
+        let exported = export(&[&rule], form);
+        for part in want {
+            assert!(exported.text.contains(part), "{part} is not in\n{}", exported.text);
+        }
+        assert_eq!(exported.left_out.is_empty(), !want.is_empty(), "{}", exported.text);
+        assert!(exported.text.contains(&rule.id.to_string()));
+    }
+
+    #[test]
+    fn redirects_look_at_the_request_as_it_came() {
+        check(
+            substring("/story_", "/story?id="),
+            Scope::default(),
+            Form::Nginx,
+            &["if ($dust ~ \"^(?:GET|HEAD) (?:[^/ ]*\\.)?a\\.example/story_([^ ]*)$\") \
+               { return 301 \"$scheme://$http_host/story?id=$1\"; }"],
+        );
+        check(
+            substring("/a", "/100%"),
+            Scope::default(),
+            Form::Apache,
+            &["%{THE_REQUEST} \"^(?:GET|HEAD) /a(?![A-Za-z0-9])", "%{HTTP_HOST}/100\\%%1\""],
+        );
+        let scope = Scope { host: None, path: Some("/s/#.html".to_owned()) };
+        check(
+            drop(Some("1")),
+            scope,
+            Form::Nginx,
+            &["(?=/s/[0-9]+\\.html(?:\\?|$))", "=1&([^ ]*)$"],
+        );
+    }
+
+    #[test]
+    fn a_redirect_that_would_never_end_is_left_out() {
+        check(substring("/a", "/a/b"), Scope::default(), Form::Nginx, &[]);
+        check(RuleKind::SortParameters, Scope::default(), Form::Apache, &[]);
+        check(RuleKind::PathCase, Scope::default(), Form::Nginx, &[]);
+        check(RuleKind::PathCase, Scope::default(), Form::Apache, &["int:tolower"]);
+    }
+
+    #[test]
+    fn parameters_are_dropped_by_robots_files_and_replayers() {
+        let scope = Scope { host: None, path: Some("/s/#".to_owned()) };
+        check(drop(None), scope.clone(), Form::CleanParam, &["Clean-param: sid&b.c /s/*\n"]);
+        check(drop(Some("1")), Scope::default(), Form::CleanParam, &[]);
+        check(drop(None), scope, Form::Pywb, &[]);
+        check(
+            drop(None),
+            Scope::default(),
+            Form::Pywb,
+            &["url_prefix: 'example,a'", "match: '[?&]((?!(?:sid|b\\.c)(?:=|&|$))[^&]+)'"],
+        );
+    }
 }

@@ -26,8 +26,8 @@ pub struct Settings {
     pub error_accept: f64,
     /// Chance of refuting a rule of `success_good`.
     pub error_refute: f64,
-    /// Largest share of the way to acceptance that content already crawled can contribute, since it
-    /// says nothing about outcomes that do not exist.
+    /// Largest share of the way to acceptance that content already crawled can contribute, since
+    /// it says nothing about outcomes that do not exist.
     pub content_credit_max: f64,
     /// Successful draws without which no rule is enforced.
     pub draws_min: u32,
