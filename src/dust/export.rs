@@ -109,63 +109,91 @@ const CIRCLE: &str = "the outcome would match again, and the redirect would neve
 type Written = Result<String, &'static str>;
 
 fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
-    let redirect = |tail: String, to: String| Redirect { tail, to, to_host: None };
     match &rule.rule {
         RuleKind::Substring { from, to, at_start, at_end } => {
             if to.contains(from.as_str()) {
                 return Err(CIRCLE);
             }
-            let tail = substring(from, to, *at_start, *at_end);
-            let to = literal(to);
-            let first = if *at_start { "" } else { "\u{2}1" };
-            let last = match (*at_start, *at_end) {
-                (_, true) => "",
-                (true, false) => "\u{2}1",
-                (false, false) => "\u{2}2",
+            // A path begins with a slash whatever is replaced.
+            let before = match (at_start, to.starts_with('/')) {
+                (true, _) => None,
+                (false, true) => Some("*?"),
+                (false, false) => Some("+?"),
             };
-            Ok(vec![redirect(tail, format!("{first}{to}{last}"))])
+            let asks = from.contains('?') || to.contains('?');
+            Ok(around(before, &substring(from, to), !at_end, to, asks))
         }
-        RuleKind::DropParameter { names, value } => {
-            let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
-            let value = value.as_ref().map(|value| regex::escape(value));
-            let value = value.map_or("(?:=[^& ]*)?".to_owned(), |value| format!("={value}"));
-            let one = format!("(?:{}){value}", names.join("|"));
-            Ok(vec![
-                redirect(format!("([^? ]*)\\?{one}{END}"), "\u{2}1".to_owned()),
-                redirect(format!("([^? ]*)\\?{one}&([^ ]*){END}"), "\u{2}1?\u{2}2".to_owned()),
-                redirect(
-                    format!("([^? ]*\\?[^ ]*?)&{one}((?:&[^ ]*)?){END}"),
-                    "\u{2}1\u{2}2".to_owned(),
-                ),
-            ])
-        }
+        RuleKind::DropParameter { names, value } => Ok(parameters(names, value.as_deref())),
         RuleKind::SetParameter { name, value } => {
             let (name_rx, value_rx) = (regex::escape(name), regex::escape(value));
             let tail = format!(
-                "([^? ]*\\?(?:[^ ]*?&)?){name_rx}=(?!{value_rx}(?:&|{END}))[^& ]*((?:&[^ ]*)?){END}"
+                "([^? ]*)\\?((?:[^? ]*?&)?){name_rx}=(?!{value_rx}(?:&|{END}))[^& ]*((?:&[^? ]*)?){END}"
             );
-            Ok(vec![redirect(tail, format!("\u{2}1{}={}\u{2}2", literal(name), literal(value)))])
+            let to = format!("\u{2}1?\u{2}2{}={}\u{2}3", literal(name), literal(value));
+            Ok(vec![Redirect { tail, to, to_host: None }])
         }
         RuleKind::PathSession { before, after } => {
             let (before, after) = (regex::escape(before), regex::escape(after));
-            let tail = format!("([^? ]*?){before}[A-Za-z0-9_.!*~-]{{8,}}+{after}([^ ]*){END}");
-            Ok(vec![redirect(tail, "\u{2}1\u{2}2".to_owned())])
+            let session = format!("{before}[A-Za-z0-9_.!*~-]{{8,}}+{after}");
+            Ok(around(Some("*?"), &session, true, "", false))
         }
         RuleKind::HostAlias { to, from_path, to_path, .. } => {
-            let tail = format!("{}([^ ]*){END}", regex::escape(from_path));
-            let to_host = Some(to.clone());
-            Ok(vec![Redirect { tail, to: format!("{}\u{2}1", literal(to_path)), to_host }])
+            let mut redirects = around(None, &regex::escape(from_path), true, to_path, false);
+            redirects.iter_mut().for_each(|redirect| redirect.to_host = Some(to.clone()));
+            Ok(redirects)
         }
-        RuleKind::IgnoreSegment { shape, index, value } => Ok(vec![segment(shape, *index, value)]),
+        RuleKind::IgnoreSegment { shape, index, value } => Ok(segment(shape, *index, value)),
         RuleKind::SortParameters => Err("redirects cannot put parameters in order"),
         RuleKind::PathCase => Err("lower-casing needs a map of the server"),
         RuleKind::Scheme { .. } => Err("redirect the scheme where the server listens"),
     }
 }
 
+/// Redirects that replace `core` between what stands before and after it. The question mark between
+/// path and query stands in the replacement and never in a group, since Apache refuses what has one
+/// there; so there is a redirect for each place where it can be. `asks` is true where `core` or `to`
+/// has it.
+fn around(before: Option<&str>, core: &str, after: bool, to: &str, asks: bool) -> Vec<Redirect> {
+    let plain = before.map_or(String::new(), |times| format!("([^? ]{times})"));
+    let rest = if after { "([^? ]*)" } else { "" };
+    let mut places = vec![(plain.clone(), rest)];
+    if after && !asks {
+        places.push((plain, "([^? ]*)\\?([^? ]*)"));
+    }
+    if before.is_some() && !asks {
+        places.push(("([^? ]*)\\?([^? ]*?)".to_owned(), rest));
+    }
+    let redirect = |(before, after): (String, &str)| {
+        let groups = |pattern: &str, from: usize| match pattern.matches('(').count() {
+            0 => String::new(),
+            1 => format!("\u{2}{from}"),
+            _ => format!("\u{2}{from}?\u{2}{}", from + 1),
+        };
+        let first = groups(&before, 1);
+        let last = groups(after, 1 + before.matches('(').count());
+        let tail = format!("{before}{core}{after}{END}");
+        Redirect { tail, to: format!("{first}{}{last}", literal(to)), to_host: None }
+    };
+    places.into_iter().map(redirect).collect()
+}
+
+/// Redirects that drop parameters: the only one, the first one, and a later one.
+fn parameters(names: &[String], value: Option<&str>) -> Vec<Redirect> {
+    let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
+    let value = value.map(|value| format!("={}", regex::escape(value)));
+    let value = value.unwrap_or_else(|| "(?:=[^& ]*)?".to_owned());
+    let one = format!("(?:{}){value}", names.join("|"));
+    let redirect = |tail: String, to: &str| Redirect { tail, to: to.to_owned(), to_host: None };
+    vec![
+        redirect(format!("([^? ]*)\\?{one}{END}"), "\u{2}1"),
+        redirect(format!("([^? ]*)\\?{one}&([^? ]*){END}"), "\u{2}1?\u{2}2"),
+        redirect(format!("([^? ]*)\\?([^? ]*?)&{one}((?:&[^? ]*)?){END}"), "\u{2}1?\u{2}2\u{2}3"),
+    ]
+}
+
 /// The pattern of a substring rule, with the same boundaries as the crawler keeps: it matches
 /// nothing inside a token and glues no two tokens together.
-fn substring(from: &str, to: &str, at_start: bool, at_end: bool) -> String {
+fn substring(from: &str, to: &str) -> String {
     let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let ends = |first: Option<char>, last: Option<char>| word(first) || word(last);
     let mut one = regex::escape(from);
@@ -178,34 +206,31 @@ fn substring(from: &str, to: &str, at_start: bool, at_end: bool) -> String {
     if to.is_empty() {
         one = format!("(?:(?<![A-Za-z0-9]){one}|{one}(?![A-Za-z0-9]))");
     }
-    // A path begins with a slash whatever is replaced.
-    let before = match (at_start, to.starts_with('/')) {
-        (true, _) => "",
-        (false, true) => "([^ ]*?)",
-        (false, false) => "([^ ]+?)",
-    };
-    let after = if at_end { "" } else { "([^ ]*)" };
-    format!("{before}{one}{after}{END}")
+    one
 }
 
-fn segment(shape: &[Segment], index: usize, value: &str) -> Redirect {
-    let mut tail = String::from("(");
+fn segment(shape: &[Segment], index: usize, value: &str) -> Vec<Redirect> {
+    let mut path = String::from("(");
     for (at, segment) in shape.iter().enumerate() {
         if at == index {
             let value = regex::escape(value);
-            tail.push_str(&format!("/)(?!{value}(?:[/?]|{END}))[^/? ]+("));
+            path.push_str(&format!("/)(?!{value}(?:[/?]|{END}))[^/? ]+("));
             continue;
         }
-        tail.push('/');
+        path.push('/');
         match segment {
-            Segment::Text(text) => tail.push_str(&regex::escape(text)),
-            Segment::Number => tail.push_str("[0-9]+"),
-            Segment::Any => tail.push_str("[^/? ]+"),
+            Segment::Text(text) => path.push_str(&regex::escape(text)),
+            Segment::Number => path.push_str("[0-9]+"),
+            Segment::Any => path.push_str("[^/? ]+"),
         }
     }
-    tail.push_str("(?:\\?[^ ]*)?)");
-    tail.push_str(END);
-    Redirect { tail, to: format!("\u{2}1{}\u{2}2", literal(value)), to_host: None }
+    let to = format!("\u{2}1{}\u{2}2", literal(value));
+    let redirect = |rest: &str, to: String| Redirect {
+        tail: format!("{path}){rest}{END}"),
+        to,
+        to_host: None,
+    };
+    vec![redirect("", to.clone()), redirect("\\?([^? ]*)", format!("{to}?\u{2}3"))]
 }
 
 /// Marks characters that mean something in a replacement, so that each form escapes them its way.
@@ -366,7 +391,7 @@ mod tests {
             substring("/story_", "/story?id="),
             Scope::default(),
             Form::Nginx,
-            &["if ($dust ~ \"^(?:GET|HEAD) (?:[^/ ]*\\.)?a\\.example/story_([^ ]*)$\") \
+            &["if ($dust ~ \"^(?:GET|HEAD) (?:[^/ ]*\\.)?a\\.example/story_([^? ]*)$\") \
                { return 301 \"$scheme://$http_host/story?id=$1\"; }"],
         );
         check(
@@ -380,7 +405,7 @@ mod tests {
             drop(Some("1")),
             scope,
             Form::Nginx,
-            &["(?=/s/[0-9]+\\.html(?:\\?|$))", "=1&([^ ]*)$"],
+            &["(?=/s/[0-9]+\\.html(?:\\?|$))", "=1&([^? ]*)$"],
         );
     }
 

@@ -114,7 +114,8 @@ fn without_pages_the_miner_of_the_paper_stops_before_validation_and_says_so() {
     let report: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(report["urls"], 60);
     let pair = &report["after_elimination"][0];
-    assert_eq!((&pair["alpha"], &pair["beta"]), (&"?id=".into(), &"_".into()));
+    let ends = |value: &Value, end: &str| value.as_str().unwrap().ends_with(end);
+    assert!(ends(&pair["alpha"], "/story?id=") && ends(&pair["beta"], "/story_"), "{pair}");
     assert_eq!(pair["support"], 30);
     assert!(report["likely"].is_array() && report["param_candidates"].is_array());
     assert!(report.get("validated").is_none());
@@ -134,7 +135,8 @@ fn the_miner_of_the_paper_validates_through_a_proxy_and_its_rules_can_be_applied
     let report = place.json(&[&args[..], &log].concat());
     assert_eq!(report["options"]["MS"], 5);
     let rule = &report["validated"][0];
-    assert_eq!((&rule["from"], &rule["to"]), (&"?id=".into(), &"_".into()));
+    let ends = |value: &Value, end: &str| value.as_str().unwrap().ends_with(end);
+    assert!(ends(&rule["from"], "/story?id=") && ends(&rule["to"], "/story_"), "{rule}");
     let fetches = report["fetches"].as_u64().unwrap();
     assert_eq!(site.requests(), fetches);
     let apply = ["apply", "--rules", "paper.json", "--quiet"];
@@ -147,31 +149,31 @@ fn our_miner_proves_rules_and_they_are_applied_listed_and_explained() {
     let place = Place::new();
     let site = ModelSite::start();
     place.file("access.log", &access_log(200));
-    place.file("canon.tsv", "http://forum.example/story_7\t200\n");
+    place.file("canon.tsv", "http://forum.example/story?id=7\t200\n");
     let proxy = format!("proxy=http://{}", site.address);
     let args = ["mine", "--fetch", &proxy, "--rules", "rules.json", "--canon", "canon.tsv"];
-    let report = place.json(&[&args[..], &["access.log", "canon.tsv"]].concat());
-    assert_eq!(report["enforced"], 0, "without --site the log has no URLs");
-    let log = ["--site", "http://forum.example", "access.log"];
-    let report = place.json(&[&args[..], &log].concat());
+    let args = [&args[..], &["--site", "http://forum.example", "access.log"]].concat();
+    let report = place.json(&args);
+    assert_eq!(report["enforced"], 0, "a tenth of 400 URLs pays for no proof");
+    let report = place.json(&[&args[..], &["--probes", "0.5"]].concat());
     assert_eq!(report["enforced"], 1, "{report}");
     assert_eq!(
-        report["canonical"]["http://forum.example/story_7"],
-        "http://forum.example/story?id=7"
+        report["canonical"]["http://forum.example/story?id=7"],
+        "http://forum.example/story_7"
     );
     let list = place.json(&["rules", "--rules", "rules.json", "--state", "enforced"]);
-    assert_eq!(list["rules"][0]["text"], "\"^/story_\" -> \"^/story?id=\"");
+    assert_eq!(list["rules"][0]["text"], "\"^/story?id=\" -> \"^/story_\"");
     let id = list["rules"][0]["id"].as_str().unwrap().to_owned();
     let (table, _) = place.check(&["rules", "--rules", "rules.json"], "", 0);
     assert!(table.contains(&id) && table.contains("1 in force"), "{table}");
 
-    let input = "http://forum.example/story_9\nno URL\n";
+    let input = "http://forum.example/story?id=9\nno URL\n";
     let (out, err) = place.check(&["apply", "--rules", "rules.json"], input, 0);
-    assert_eq!(out, "http://forum.example/story?id=9\nno URL\n");
+    assert_eq!(out, "http://forum.example/story_9\nno URL\n");
     assert_eq!(err, "2 lines, 1 changed, 1 no URL\n");
     let explained =
-        place.json(&["explain", "--rules", "rules.json", "http://forum.example/story_9"]);
-    assert_eq!(explained["key"], "http://forum.example/story?id=9");
+        place.json(&["explain", "--rules", "rules.json", "http://forum.example/story?id=9"]);
+    assert_eq!(explained["key"], "http://forum.example/story_9");
     assert_eq!(explained["steps"][0]["rule"], id.as_str());
 }
 

@@ -35,7 +35,7 @@ Examples:
 
 Bad lines are counted and the first ones shown with file and line; they are never fatal. The miner
 of the paper splits mixed logs by site, but takes a TSV list for one site. Settings of our own miner
-are those of the configuration: --set dust.validate.probe_share_max=0.2";
+are those of the configuration: --set dust.validate.success_good=0.999";
 
 /// Flags of `dust mine`.
 #[derive(Args, Debug)]
@@ -60,6 +60,9 @@ pub(in crate::cli) struct MineArgs {
     /// Write the rules to a file, for `apply`, `export`, `import` and `validate`
     #[arg(long, value_name = "OUT")]
     rules: Option<PathBuf>,
+    /// Most fetches for proofs, as a share of the URLs of a site; without it that of a crawl
+    #[arg(long, value_name = "SHARE")]
+    probes: Option<f64>,
     #[command(flatten)]
     constants: Constants,
 }
@@ -143,7 +146,11 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
     }
     let urls = observations.len();
     let fetcher = pages.as_mut().map(|pages| pages as &mut dyn Fetcher);
-    let report = learn(observations, fetcher, config.dust.book(), super::now())?;
+    let mut settings = config.dust.book();
+    if let Some(share) = args.probes {
+        settings.validate.probe_share_max = share;
+    }
+    let report = learn(observations, fetcher, settings, super::now())?;
     let requests = pages.map_or(0, |pages| pages.requests);
     if let Some(file) = &args.rules {
         super::write(file, &serde_json::to_vec_pretty(&report.book.export())?)?;

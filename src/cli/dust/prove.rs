@@ -52,7 +52,10 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
     logs.report(common.quiet);
     let observations = logs.into_observations();
     pages.learn_sites(&observations);
-    let report = prove_rules(rules, observations, &mut pages, config.dust.book(), super::now())?;
+    let mut settings = config.dust.book();
+    // Whoever asks for a proof grants its fetches; only a crawl keeps them to a share.
+    settings.validate.probe_share_max = f64::MAX;
+    let report = prove_rules(rules, observations, &mut pages, settings, super::now())?;
     if let Some(file) = &args.rules {
         super::write(file, &serde_json::to_vec_pretty(&report.book.export())?)?;
     }
