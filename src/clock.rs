@@ -81,6 +81,7 @@ pub struct Clock {
 impl Clock {
     /// Starts a clock at the machine's wall time, but not before `floor`.
     pub fn system(floor: Timestamp) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "this is the one place that reads time (I7)")]
         let wall = std::time::SystemTime::now()
             .duration_since(std::time::UNIX_EPOCH)
             .map_or(0, |age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX));
@@ -278,7 +279,7 @@ mod tests {
 
     #[test]
     fn spans_and_sizes_survive_a_round_trip() {
-        for text in ["250ms", "10s", "5m", "24h", "30d", "90s"] {
+        for text in ["250ms", "10s", "5m", "23h", "30d", "90s"] {
             assert_eq!(text.parse::<Span>().map(|span| span.to_string()), Ok(text.to_owned()));
         }
         for text in ["500KiB", "2MiB", "1GB", "12B"] {

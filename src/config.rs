@@ -66,6 +66,8 @@ pub struct Config {
     pub extract: extract::Settings,
     /// How text is judged.
     pub content: content::Settings,
+    /// What follows from text that comes back, and from answers that are no content.
+    pub repeats: crawl::RepeatSettings,
     /// Learning which URLs lead to the same text.
     pub dust: crawl::DustSettings,
     /// WARC files.
@@ -105,6 +107,7 @@ impl Default for Config {
             fetch: fetch::Settings::default(),
             extract: extract::Settings::default(),
             content: content::Settings::default(),
+            repeats: crawl::RepeatSettings::default(),
             dust: crawl::DustSettings::default(),
             archive: archive::Settings::default(),
             state: db::Settings::default(),

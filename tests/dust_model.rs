@@ -148,10 +148,11 @@ fn read_sizes(path: &str, fetcher: &mut Loopback) -> Vec<Observation> {
             _ => Text::Unknown,
         };
         let pages = sampled.entry(url.site().to_string()).or_default();
-        if status == 200 && pages.len() < 40 {
-            if let Some((200, body, _)) = fetcher.get(&url) {
-                pages.push(shingles(words_of(&body)));
-            }
+        if status == 200
+            && pages.len() < 40
+            && let Some((200, body, _)) = fetcher.get(&url)
+        {
+            pages.push(shingles(words_of(&body)));
         }
         log.push(Observation {
             key: url.clone(),
@@ -192,7 +193,9 @@ fn online(log: &[Observation], fetcher: &mut Loopback, settings: Settings) -> Re
         for site in book.due_sites() {
             let before = clock.now();
             book.mine(&site, Timestamp::ZERO).expect("no bad rule");
-            mining += clock.now().since(before);
+            let took = clock.now().since(before);
+            println!("mined {site} after {} pages in {took:?}", i + 1);
+            mining += took;
             mined += 1;
         }
         for site in book.sites().cloned().collect::<Vec<_>>() {

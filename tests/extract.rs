@@ -15,11 +15,15 @@ use scraper::{ElementRef, Html, Node, Selector};
 const URL: &str = "http://pages.example/dir/page.html";
 
 fn facts(body: &[u8], content_type: &str) -> Extracted {
-    let url = CrawlUrl::parse(URL).unwrap();
+    let url = CrawlUrl::parse(URL).expect("a URL");
     let page = Page { url: &url, content_type: Some(content_type), link_headers: &[], body };
     // Bounds so wide that no honest page meets them.
-    let settings =
-        Settings { links_max: 1_000_000, text_max: ByteSize::mib(64), ..Settings::default() };
+    let settings = Settings {
+        links_max: 1_000_000,
+        text_max: ByteSize::mib(64),
+        body_max: ByteSize::mib(64),
+        ..Settings::default()
+    };
     extract(&page, &settings)
 }
 
@@ -40,7 +44,7 @@ fn is_compared(kind: LinkKind) -> bool {
 
 /// Returns the URLs that the tree has.
 fn links_of_tree(tree: &Html, base: &CrawlUrl) -> BTreeSet<String> {
-    let selector = Selector::parse(COMPARED).unwrap();
+    let selector = Selector::parse(COMPARED).expect("a selector");
     let is_shown = |element: &ElementRef<'_>| {
         element.ancestors().all(|node| {
             node.value()
@@ -104,7 +108,8 @@ fn text_of_tree(tree: &Html) -> String {
 /// Returns what differs between tokens and tree, in words.
 fn differences(body: &[u8]) -> Vec<String> {
     let facts = facts(body, "text/html");
-    let encoding = encoding_rs::Encoding::for_label(facts.charset.as_bytes()).unwrap();
+    let encoding = encoding_rs::Encoding::for_label(facts.charset.as_bytes());
+    let encoding = encoding.expect("extraction names encodings as the standard does");
     let text = encoding.decode(body).0;
     // The tree takes `noscript` for text, as a browser with scripts does.
     let text = text.replace("<noscript", "<x-script").replace("</noscript", "</x-script");
@@ -246,18 +251,33 @@ proptest! {
         kind in kinds(),
     ) {
         let body = scraps.concat();
-        let url = CrawlUrl::parse(URL).unwrap();
+        let url = CrawlUrl::parse(URL).expect("a URL");
         let page = Page {
             url: &url,
             content_type: Some(kind),
             link_headers: &scraps.iter().map(|&s| s.to_owned()).collect::<Vec<_>>(),
             body: body.as_bytes(),
         };
-        let settings = Settings { links_max: 3, blocks_max: 4, depth_max: 5, ..Settings::default() };
+        let (links_max, blocks_max, depth_max) = (3, 4, 5);
+        let settings = Settings { links_max, blocks_max, depth_max, ..Settings::default() };
         let facts = extract(&page, &settings);
         prop_assert!(facts.links.len() <= 3 && facts.blocks.len() <= 4);
         let urls: BTreeSet<&str> = facts.links.iter().map(|link| link.url.as_str()).collect();
         prop_assert_eq!(urls.len(), facts.links.len(), "one link per URL");
+    }
+
+    /// Left out are the two places where the tokenizer, which builds no tree, is known to lose its
+    /// way: an `svg` that a table ends unclosed, and MathML inside SVG.
+    #[test]
+    fn no_link_of_the_tree_is_missed_in_any_markup(
+        scraps in prop::collection::vec(prop::sample::select(SCRAPS.to_vec()), 0..14),
+    ) {
+        let scraps = scraps.iter().filter(|scrap| !matches!(**scrap, "<math><mi>" | "<![CDATA["));
+        let numbered = scraps.enumerate().map(|(i, s)| s.replace("href=x", &format!("href=x{i}")));
+        let body = numbered.collect::<String>();
+        let mut missing = differences(body.as_bytes());
+        missing.retain(|found| found.starts_with("only in the tree"));
+        prop_assert!(missing.is_empty(), "{}: {:?}", body, missing);
     }
 }
 
@@ -267,5 +287,5 @@ fn a_broken_page_hides_no_link() {
     let body = std::fs::read(fixture).unwrap();
     let missing =
         differences(&body).into_iter().filter(|found| found.starts_with("only in the tree"));
-    assert_eq!(missing.collect::<Vec<_>>(), [String::new(); 0]);
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<String>::new());
 }

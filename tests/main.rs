@@ -1,5 +1,8 @@
 //! The one test binary: every integration test is a module of it, so that it links once.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod cli;
 mod crash;
 mod dust_paper;
 mod extract;

@@ -45,8 +45,12 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     if !args.keep && config.dir.exists() {
         clear(&config)?;
     }
-    let seeds: Vec<SeedUrl> =
-        server.web().homes().into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+    let seeds: Vec<SeedUrl> = server
+        .web()
+        .homes()
+        .into_iter()
+        .map(|url| SeedUrl { url, priority: None, hops_max: None })
+        .collect();
     if !common.quiet && !common.json {
         eprintln!(
             "a web of {} hosts on loopback; the crawl goes to {}",

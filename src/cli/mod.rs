@@ -6,12 +6,25 @@
 mod audit;
 mod config;
 mod demo;
+mod dns;
+mod doctor;
+mod dust;
 mod exit;
+mod explain;
+mod export;
+mod fetch;
+mod init;
+mod look;
+mod manual;
 mod output;
+mod plan;
 mod progress;
+mod robots;
 mod run;
 mod session;
 mod status;
+mod verify;
+mod wire;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +94,33 @@ enum Command {
     Status,
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
+    /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
+    #[command(subcommand)]
+    Dust(dust::DustCommand),
+    /// Say why a URL is where it is: gates, rules, robots.txt, queue, archive
+    Explain(explain::ExplainArgs),
+    /// Show what a robots.txt says to us, and by which line
+    Robots(robots::RobotsArgs),
+    /// Show what a name resolves to, now and before
+    Dns(dns::DnsArgs),
+    /// Fetch one page and show every decision; nothing is stored
+    Fetch(fetch::FetchArgs),
+    /// Show what a crawl of these seeds would do, from robots.txt and sitemaps alone
+    Plan(plan::PlanArgs),
+    /// Check state, counters, archive and indexes against each other
+    Verify(verify::VerifyArgs),
+    /// Mend what a crash left in the archive: torn tails, open files, indexes
+    Repair(verify::RepairArgs),
+    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ or JSONL
+    Export(export::ExportArgs),
+    /// Write a configuration from a few answers
+    Init(init::InitArgs),
+    /// Examine this machine and this configuration
+    Doctor(doctor::DoctorArgs),
+    /// Write completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// Write the manual page
+    Man(manual::ManArgs),
 }
 
 /// A failure with the exit code that belongs to it.
@@ -158,6 +198,19 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
         Command::Audit(args) => audit::audit(&common, &args),
+        Command::Dust(command) => dust::dust(&common, &command),
+        Command::Explain(args) => explain::explain(&common, &args),
+        Command::Robots(args) => robots::robots(&common, &args),
+        Command::Dns(args) => dns::dns(&common, &args),
+        Command::Fetch(args) => fetch::fetch(&common, &args),
+        Command::Plan(args) => plan::plan(&common, &args),
+        Command::Verify(args) => verify::verify(&common, &args),
+        Command::Repair(args) => verify::repair(&common, &args),
+        Command::Export(args) => export::export(&common, &args),
+        Command::Init(args) => init::init(&common, &args),
+        Command::Doctor(args) => doctor::doctor(&common, &args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::man(&common, &args),
     }
 }
 

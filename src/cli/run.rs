@@ -56,9 +56,11 @@ pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl
             eprintln!("warning: {error}");
         }
         bad += parsed.errors.len();
-        seeds.extend(
-            parsed.seeds.into_iter().map(|seed| SeedUrl { url: seed.url, priority: seed.priority }),
-        );
+        seeds.extend(parsed.seeds.into_iter().map(|seed| SeedUrl {
+            url: seed.url,
+            priority: seed.priority,
+            hops_max: seed.hops_max,
+        }));
     };
     for file in &config.seeds {
         let text = std::fs::read(file).map_err(|error| {

@@ -133,6 +133,7 @@ fn parts(
         expected_urls: config.state.expected_urls,
         log: CrawlLog::open(&log_dir, config.limits.log_size.get())?,
         rule_log: JsonLog::open(&log_dir.join("rules.jsonl"))?,
+        repeats: config.repeats.clone(),
         dust: Dust { mode: config.dust_mode(), settings: config.dust.book(), wake: Some(wake) },
         db,
     })

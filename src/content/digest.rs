@@ -1,9 +1,9 @@
 //! Digests: the exact side of "content seen?".
 //!
 //! [`PayloadDigest`] is SHA-1 of the payload, as WARC writes it; [`TextDigest`] is xxh3-128 of the
-//! folded words of the main text. The first says that the bytes are the same, the second that a
-//! reader would find the same words. SHA-1 is what archives compare by; neither is a defence
-//! against an author who wants a collision, who could at worst hide a page of his own.
+//! hashes of the folded words of the main text. The first says that the bytes are the same, the
+//! second that a reader would find the same words. SHA-1 is what archives compare by; neither is a
+//! defence against an author who wants a collision, who could at worst hide a page of his own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -47,7 +47,7 @@ impl fmt::Debug for PayloadDigest {
     }
 }
 
-/// xxh3-128 of the folded words of a text, one space after each.
+/// xxh3-128 of the words of a text: of their 64-bit hashes, little-endian.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -59,7 +59,7 @@ impl TextDigest {
     pub fn of(text: &str) -> Self {
         let words = super::Words::of(text);
         let mut digester = TextDigester::default();
-        digester.push(words.folded_text(0, words.len()));
+        digester.push(words.hashes());
         digester.finish()
     }
 
@@ -116,7 +116,7 @@ impl FromStr for TextDigest {
     }
 }
 
-/// Builds a [`TextDigest`] from folded words, a space after each.
+/// Builds a [`TextDigest`] from the hashes of words.
 #[derive(Clone)]
 pub(super) struct TextDigester(Xxh3Default);
 
@@ -127,8 +127,14 @@ impl Default for TextDigester {
 }
 
 impl TextDigester {
-    pub(super) fn push(&mut self, words: &[u8]) {
-        self.0.update(words);
+    pub(super) fn push(&mut self, words: &[u64]) {
+        let mut bytes = [0; 512];
+        for words in words.chunks(bytes.len() / 8) {
+            for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(8)) {
+                bytes.copy_from_slice(&word.to_le_bytes());
+            }
+            self.0.update(&bytes[..8 * words.len()]);
+        }
     }
 
     pub(super) fn finish(&self) -> TextDigest {

@@ -191,7 +191,7 @@ impl<S: BandStore> NearIndex<S> {
 /// Walks (key, page) in the order of keys, and returns the pairs that verify: the way to find all
 /// near-duplicates of a stored crawl in one pass, without a look-up for each page.
 ///
-/// Of a run of more than [`CANDIDATES_MAX`] pages under one key each is compared with the
+/// Of a run of more than `CANDIDATES_MAX` pages under one key each is compared with the
 /// `CANDIDATES_MAX` before it, which is enough to connect them all.
 ///
 /// # Errors

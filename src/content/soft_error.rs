@@ -134,6 +134,11 @@ impl HostErrors {
         self.ordinary.note(&page.word_set);
     }
 
+    /// Whether the sample of ordinary pages is full.
+    pub fn has_sample(&self) -> bool {
+        self.ordinary.pages >= ORDINARY_PAGES
+    }
+
     /// Whether the host answered all probes with an error status: it needs no guessing.
     pub fn is_honest(&self) -> bool {
         self.honest > 0 && self.answers.is_empty()
@@ -218,7 +223,7 @@ impl Ordinary {
 }
 
 fn is_usual(classes: &[u32], word: u64, count: u32) -> bool {
-    let shown: u32 = classes.iter().take(word.trailing_zeros() as usize + 1).sum();
+    let shown: u32 = classes.iter().take(word.leading_zeros() as usize + 1).sum();
     count >= 2 && f64::from(count) >= ORDINARY_SHARE * f64::from(shown)
 }
 

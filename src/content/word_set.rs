@@ -2,9 +2,9 @@
 //! messages, which have too few words for shingles.
 //!
 //! A page of many words keeps a class of them by hash, a half, a quarter and so on, so that a set
-//! has at most [`WORDS_KEPT`] words; the same words of every text are in a class, so sets of
-//! different classes compare as the coarser of the two. Numbers are one word: counters and dates
-//! change.
+//! has at most [`WORDS_KEPT`] words, and about a third of that where it is long; the same words of
+//! every text are in a class, so sets of different classes compare as the coarser of the two.
+//! Numbers are one word: counters and dates change.
 
 use super::Words;
 use super::shingle::Piece;
@@ -15,7 +15,7 @@ pub const WORDS_KEPT: usize = 256;
 /// A set of words, or a known part of one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WordSet {
-    /// Hashes with this many low bits zero are in the set.
+    /// Hashes with this many high bits zero are in the set.
     class: u32,
     /// Sorted, without repeats.
     hashes: Vec<u64>,
@@ -49,15 +49,17 @@ impl WordSet {
 
     pub(super) fn of(words: &Words, pieces: &[Piece]) -> WordSet {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let mut class = total.div_ceil(2 * WORDS_KEPT).next_power_of_two().trailing_zeros();
+        // Pages that may be error messages are known in full, of long ones a part will do.
+        let share = if total <= 2 * WORDS_KEPT { 1 } else { total.div_ceil(WORDS_KEPT / 2) };
+        let mut class = share.next_power_of_two().trailing_zeros();
         let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-        let in_class = |hash: &u64| hash.trailing_zeros() >= class;
+        let in_class = |hash: &u64| hash.leading_zeros() >= class;
         let mut hashes: Vec<u64> = all.map(|at| words.masked(at)).filter(in_class).collect();
         hashes.sort_unstable();
         hashes.dedup();
         while hashes.len() > WORDS_KEPT {
             class += 1;
-            hashes.retain(|hash| hash.trailing_zeros() >= class);
+            hashes.retain(|hash| hash.leading_zeros() >= class);
         }
         WordSet { class, hashes }
     }
@@ -75,7 +77,7 @@ impl WordSet {
     /// Returns the set without the words of `other`.
     pub fn without(&self, other: &WordSet) -> WordSet {
         let class = self.class.max(other.class);
-        let kept = self.hashes.iter().filter(|hash| hash.trailing_zeros() >= class);
+        let kept = self.hashes.iter().filter(|hash| hash.leading_zeros() >= class);
         let hashes = kept.filter(|hash| !other.holds(**hash)).copied().collect();
         WordSet { class, hashes }
     }
@@ -83,7 +85,7 @@ impl WordSet {
     /// Returns the words in both sets.
     pub fn common(&self, other: &WordSet) -> WordSet {
         let class = self.class.max(other.class);
-        let kept = self.hashes.iter().filter(|hash| hash.trailing_zeros() >= class);
+        let kept = self.hashes.iter().filter(|hash| hash.leading_zeros() >= class);
         let hashes = kept.filter(|hash| other.holds(**hash)).copied().collect();
         WordSet { class, hashes }
     }
@@ -92,7 +94,7 @@ impl WordSet {
     pub fn overlap(&self, other: &WordSet) -> Overlap {
         let class = self.class.max(other.class);
         let size =
-            |set: &WordSet| set.hashes.iter().filter(|hash| hash.trailing_zeros() >= class).count();
+            |set: &WordSet| set.hashes.iter().filter(|hash| hash.leading_zeros() >= class).count();
         let both = self.common(other).hashes.len();
         let scaled = |count: usize| (count << class) as f64;
         Overlap {
@@ -157,9 +159,9 @@ mod tests {
     fn large_sets_keep_a_part_and_compare_by_it() {
         let (a, b) = (WordSet::of_text(&text(0, 9000)), WordSet::of_text(&text(3000, 6900)));
         assert!(a.hashes.len() <= WORDS_KEPT && b.hashes.len() <= WORDS_KEPT);
-        assert!((a.len() as f64 / 9000.0 - 1.0).abs() < 0.2, "{}", a.len());
+        assert!((a.len() as f64 / 9000.0 - 1.0).abs() < 0.4, "{}", a.len());
         let overlap = a.overlap(&b);
-        assert!(overlap.second_only < 400.0, "{overlap:?}");
-        assert!((overlap.both / 3900.0 - 1.0).abs() < 0.3, "{overlap:?}");
+        assert!(overlap.second_only < 800.0, "{overlap:?}");
+        assert!((overlap.both / 3900.0 - 1.0).abs() < 0.4, "{overlap:?}");
     }
 }

@@ -9,25 +9,21 @@
 //! Does not stem, drop stop words or guess a language: the same bytes must give the same words on
 //! every version of this crate, or stored sketches stop being comparable.
 
+use super::shingle::mix;
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfkc_quick};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// The word every number becomes where a template is looked for: counters and dates change, the
 /// words around them do not.
-const NUMBER: u64 = 0x6e75_6d62_6572_0000;
+const NUMBER: u64 = 0x6e75_6d62_6572_0001;
 
-/// The longest word kept, in bytes after folding; the rest of it is cut off. Longer runs are
-/// base64 and the like: their first part tells them apart as well as the whole.
-const WORD_BYTES_MAX: usize = 64;
-
-/// A sequence of folded words: their hashes, which of them are numbers, and their text.
+/// A sequence of words, each as a hash of its folded form, of which the lowest bit says whether it
+/// starts with a digit: a number, a date, a price, a version.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    folded: Vec<u8>,
-    ends: Vec<u32>,
     hashes: Vec<u64>,
-    numbers: Vec<bool>,
+    /// A run of one script while it is folded.
+    run: String,
 }
 
 impl Words {
@@ -40,10 +36,7 @@ impl Words {
 
     /// Empties the sequence, keeping its memory.
     pub fn clear(&mut self) {
-        self.folded.clear();
-        self.ends.clear();
         self.hashes.clear();
-        self.numbers.clear();
     }
 
     /// Appends the words of `text` until the sequence holds `words_max`; returns how many came.
@@ -52,16 +45,32 @@ impl Words {
         let bytes = text.as_bytes();
         let mut at = 0;
         while at < bytes.len() && self.len() < words_max {
-            let byte = bytes[at];
-            if byte.is_ascii_alphanumeric() {
-                at = self.push_run(text, at);
-            } else if byte < 0x80 {
+            let start = at;
+            let mut word = Hasher::default();
+            let mut class = SEPARATOR;
+            while at < bytes.len() {
+                class = FOLDED[usize::from(bytes[at])];
+                if class >= SEPARATOR {
+                    break;
+                }
+                word.push(class);
                 at += 1;
-            } else {
-                at = self.push_run(text, at).max(at + char_len(byte));
             }
+            if at < bytes.len() && class == NOT_ASCII {
+                let length = text[at..].find(|c: char| !is_word_char(c));
+                let end = length.map_or(bytes.len(), |length| at + length);
+                if end > at {
+                    self.push_unicode(&text[start..end]);
+                    at = end;
+                    continue;
+                }
+                at += char_len(bytes[at]);
+            } else {
+                at += 1;
+            }
+            self.hashes.extend(word.finish());
         }
-        self.truncate(words_max);
+        self.hashes.truncate(words_max);
         self.len() - before
     }
 
@@ -82,54 +91,15 @@ impl Words {
 
     /// Returns the hash of word `index`, where every number is the same word.
     pub fn masked(&self, index: usize) -> u64 {
-        if self.numbers[index] { NUMBER } else { self.hashes[index] }
+        if self.is_number(index) { NUMBER } else { self.hashes[index] }
     }
 
-    /// Whether word `index` starts with a digit: a number, a date, a price, a version.
+    /// Whether word `index` starts with a digit.
     pub fn is_number(&self, index: usize) -> bool {
-        self.numbers[index]
+        self.hashes[index] & 1 == 1
     }
 
-    /// Returns the folded bytes of word `index`.
-    pub fn folded(&self, index: usize) -> &[u8] {
-        let text = self.folded_text(index, index + 1);
-        &text[..text.len() - 1]
-    }
-
-    /// Returns the folded bytes of the words `start..end`, one space after each.
-    pub(super) fn folded_text(&self, start: usize, end: usize) -> &[u8] {
-        let at = |index: usize| if index == 0 { 0 } else { self.ends[index - 1] as usize };
-        &self.folded[at(start)..at(end)]
-    }
-
-    fn truncate(&mut self, len: usize) {
-        if self.len() > len {
-            self.hashes.truncate(len);
-            self.numbers.truncate(len);
-            self.ends.truncate(len);
-            self.folded.truncate(self.ends.last().map_or(0, |end| *end as usize));
-        }
-    }
-
-    /// Appends the run of word characters that starts at `start`; returns where it ends.
-    fn push_run(&mut self, text: &str, start: usize) -> usize {
-        let bytes = text.as_bytes();
-        let mut end = start;
-        while end < bytes.len() && bytes[end].is_ascii_alphanumeric() {
-            end += 1;
-        }
-        if end == bytes.len() || bytes[end] < 0x80 {
-            let from = self.folded.len();
-            self.folded.extend_from_slice(&bytes[start..end.min(start + WORD_BYTES_MAX)]);
-            self.folded[from..].make_ascii_lowercase();
-            self.close_word(from);
-            return end;
-        }
-        let length = text[start..].find(|c: char| !is_word_char(c)).unwrap_or(text.len() - start);
-        self.push_unicode(&text[start..start + length]);
-        start + length
-    }
-
+    /// Appends the words of a run of word characters of which some are not ASCII.
     fn push_unicode(&mut self, run: &str) {
         let mut rest = run;
         while let Some(first) = rest.chars().next() {
@@ -145,42 +115,87 @@ impl Words {
     }
 
     fn push_folded(&mut self, word: &str) {
-        let from = self.folded.len();
-        let mut space = [0; 4];
-        let mut push = |c: char| {
-            if self.folded.len() - from < WORD_BYTES_MAX && !is_ignorable(c) {
-                self.folded.extend_from_slice(c.encode_utf8(&mut space).as_bytes());
-            }
-        };
+        self.run.clear();
+        let kept = |c: &char| !is_ignorable(*c);
         if is_nfkc_quick(word.chars()) == IsNormalized::Yes {
-            word.chars().flat_map(char::to_lowercase).for_each(&mut push);
+            self.run.extend(word.chars().flat_map(char::to_lowercase).filter(kept));
         } else {
-            word.nfkc().flat_map(char::to_lowercase).for_each(&mut push);
+            self.run.extend(word.nfkc().flat_map(char::to_lowercase).filter(kept));
         }
-        self.close_word(from);
+        self.hashes.extend(Hasher::of(self.run.as_bytes()).finish());
     }
 
     fn push_grams(&mut self, run: &str, gram: usize) {
         let starts: Vec<usize> = run.char_indices().map(|(at, _)| at).collect();
         for window in 0..(starts.len() + 1).saturating_sub(gram).max(1) {
-            let from = self.folded.len();
             let end = starts.get(window + gram).copied().unwrap_or(run.len());
-            self.folded.extend_from_slice(&run.as_bytes()[starts[window]..end]);
-            self.close_word(from);
+            self.hashes.extend(Hasher::of(&run.as_bytes()[starts[window]..end]).finish());
+        }
+    }
+}
+
+/// Hashes a word byte by byte, eight at a time: two words of up to seven bytes never collide, and
+/// longer ones by chance only.
+#[derive(Clone, Copy, Default)]
+struct Hasher {
+    state: u64,
+    /// The bytes since the last multiple of eight.
+    bytes: u64,
+    len: u32,
+    first: u8,
+}
+
+impl Hasher {
+    fn of(bytes: &[u8]) -> Hasher {
+        let mut word = Hasher::default();
+        bytes.iter().for_each(|byte| word.push(*byte));
+        word
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8) {
+        if self.len == 0 {
+            self.first = byte;
+        }
+        self.bytes |= u64::from(byte) << (8 * (self.len & 7));
+        self.len = self.len.wrapping_add(1);
+        if self.len & 7 == 0 {
+            self.state = mix(self.state ^ self.bytes);
+            self.bytes = 0;
         }
     }
 
-    fn close_word(&mut self, from: usize) {
-        let word = &self.folded[from..];
-        if word.is_empty() {
-            return;
-        }
-        self.hashes.push(xxh3_64(word));
-        self.numbers.push(word[0].is_ascii_digit());
-        self.folded.push(b' ');
-        self.ends.push(u32::try_from(self.folded.len()).unwrap_or(u32::MAX));
+    #[inline]
+    fn finish(self) -> Option<u64> {
+        // At most seven bytes are left, so the highest byte is free for the length.
+        let hash = mix(self.state ^ self.bytes ^ u64::from(self.len) << 56 ^ SEED);
+        let number = u64::from(self.first.is_ascii_digit());
+        (self.len > 0).then_some(hash & !1 | number)
     }
 }
+
+/// Keeps the empty state from being zero.
+const SEED: u64 = 0x776f_7264_7320_3100;
+
+/// Classes of bytes from this on are no letters or digits of ASCII.
+const SEPARATOR: u8 = 0x80;
+const NOT_ASCII: u8 = 0xff;
+
+/// Every byte folded: letters in lower case, digits; the rest as classes.
+const FOLDED: [u8; 256] = {
+    let mut table = [SEPARATOR; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let ascii = byte as u8;
+        if ascii.is_ascii_alphanumeric() {
+            table[byte] = ascii.to_ascii_lowercase();
+        } else if byte >= 0x80 {
+            table[byte] = NOT_ASCII;
+        }
+        byte += 1;
+    }
+    table
+};
 
 /// Returns how many characters make one word in the script of `c`, or 0 where spaces do.
 ///
@@ -218,11 +233,11 @@ fn char_len(first_byte: u8) -> usize {
 mod tests {
     use super::*;
 
+    /// Checks that `text` has the words `want`, each of them folded already.
     fn check(text: &str, want: &[&str]) {
-        let words = Words::of(text);
-        let got: Vec<&str> =
-            (0..words.len()).map(|at| std::str::from_utf8(words.folded(at)).unwrap()).collect();
-        assert_eq!(got, want, "{text:?}");
+        let hash = |word: &&str| Hasher::of(word.as_bytes()).finish().unwrap();
+        let want_hashes: Vec<u64> = want.iter().map(hash).collect();
+        assert_eq!(Words::of(text).hashes(), want_hashes, "{text:?} {want:?}");
     }
 
     #[test]
@@ -262,9 +277,29 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_one_word_of_bounded_length() {
-        let words = Words::of(&"a".repeat(100_000));
-        assert_eq!((words.len(), words.folded(0).len()), (1, WORD_BYTES_MAX));
+    fn a_run_is_one_word_however_long() {
+        let long = "a".repeat(100_000);
+        assert_eq!(Words::of(&long).len(), 1);
+        assert_ne!(Words::of(&long).hashes(), Words::of(&long[1..]).hashes());
+    }
+
+    #[test]
+    fn words_of_any_length_have_hashes_of_their_own() {
+        let text = "abcdefghijklmnopqrstuvwxyz";
+        let mut all: Vec<u64> = (1..=26)
+            .flat_map(|len| (0..=26 - len).map(move |at| &text[at..at + len]))
+            .map(|word| Words::of(word).hashes()[0])
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 26 * 27 / 2);
+    }
+
+    #[test]
+    fn dashes_and_quotes_of_typographers_part_words() {
+        check("it’s – “so” naïve—yes", &["it", "s", "so", "naïve", "yes"]);
+        check("é", &["é"]);
+        check("—", &[]);
     }
 
     #[test]

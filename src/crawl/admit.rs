@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
 use crate::clock::Timestamp;
@@ -130,6 +131,9 @@ impl State {
     ) -> Result<Option<Admitted>, CrawlError> {
         if lease.waiting.errand != Errand::Page {
             return self.start(lease, robots, now).map(Some);
+        }
+        if self.is_trapped(&lease.waiting.url) {
+            return self.refuse(lease, TRAPPED, TRAPPED_DETAIL.to_owned(), now);
         }
         let rules = self.rules.snapshot();
         let url = lease.waiting.url.clone();

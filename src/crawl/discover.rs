@@ -9,12 +9,16 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
-use crate::filter::{Candidate, Found};
+use crate::filter::{Candidate, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Letters of a discovery path that are kept.
 const PATH_MAX: usize = 64;
+
+/// The reason of URLs in a part of a host that repeats itself for ever.
+pub(super) const TRAPPED: &str = "trap";
+pub(super) const TRAPPED_DETAIL: &str = "its part of the host brings no new text";
 
 /// A URL that was found.
 #[derive(Clone, Debug)]
@@ -47,6 +51,8 @@ pub struct SeedUrl {
     pub url: CrawlUrl,
     /// Priority, where the list says one.
     pub priority: Option<u8>,
+    /// Links to follow from here, where the list says how many; `scope.hops_max` still holds.
+    pub hops_max: Option<u16>,
 }
 
 struct Accepted<'l> {
@@ -92,12 +98,15 @@ impl State {
             }
             let own = link.url.fingerprint();
             let canonized = scheduled.canonized;
+            // A seed with fewer hops to go begins as if it had come the rest of the way already.
+            let most = filter.settings().hops_max;
+            let hops = seed.hops_max.map_or(0, |hops| most.saturating_sub(hops));
             accepted.push(Accepted {
                 link,
                 own,
                 key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
                 rules: canonized.map(|c| c.rules).unwrap_or_default(),
-                hops: 0,
+                hops,
                 priority: seed.priority,
             });
         }
@@ -141,6 +150,13 @@ impl State {
                 self.refuse_found(batch, link, Some(via), &scheduled.verdict, now)?;
                 continue;
             }
+            if self.is_trapped(&link.url) {
+                self.refuse_trapped(batch, link, via, now)?;
+                continue;
+            }
+            if matches!(scheduled.verdict.reason, Reason::SeedRedirect) {
+                self.widen_scope(batch, &link.url);
+            }
             let own = link.url.fingerprint();
             let canonized = scheduled.canonized;
             accepted.push(Accepted {
@@ -176,6 +192,26 @@ impl State {
                 at: now,
             };
             let record = new_record(link, via, 0, state, now);
+            urls::put(batch, &self.db, own, &record);
+        }
+        Ok(())
+    }
+
+    /// Records that a link leads into a part of a host that repeats itself for ever.
+    fn refuse_trapped(
+        &mut self,
+        batch: &mut Batch,
+        link: &Link,
+        via: &Via<'_>,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        self.counters.refused += 1;
+        self.count(TRAPPED);
+        let own = link.url.fingerprint();
+        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+            let detail = TRAPPED_DETAIL.to_owned();
+            let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
+            let record = new_record(link, Some(via), 0, state, now);
             urls::put(batch, &self.db, own, &record);
         }
         Ok(())
@@ -269,7 +305,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let belongs = matches!(one.link.found, Found::Embed | Found::Redirect | Found::Seed);
-        let stale = via.is_some_and(|via| via.stale);
+        let stale = via.is_some_and(|via| via.stale) || self.comes_last(&one.link.url);
         let priority =
             one.priority.unwrap_or_else(|| priority(Rank { hops: one.hops, belongs, stale }));
         let host = self.host_id(&one.link.url.host())?;

@@ -13,6 +13,9 @@ pub enum CrawlError {
     /// The archive.
     #[error("failed to {0}")]
     Archive(#[from] ArchiveError),
+    /// The proxy.
+    #[error("reach anything through the proxy: {0}; mend fetch.proxy, the same command goes on")]
+    Proxy(String),
     /// The learned rules.
     #[error("failed to load the learned rules: {0}")]
     Rules(String),
@@ -32,7 +35,7 @@ impl CrawlError {
         match self {
             CrawlError::Db(error) => matches!(error, DbError::Full),
             CrawlError::Archive(error) => error.is_full(),
-            CrawlError::Rules(_) => false,
+            CrawlError::Rules(_) | CrawlError::Proxy(_) => false,
             CrawlError::Log { why, .. } => why.kind() == std::io::ErrorKind::StorageFull,
         }
     }

@@ -7,14 +7,15 @@ use super::state::State;
 use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::Analysis;
-use crate::db::Batch;
+use crate::content::probes::Probe as Nonsense;
 use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{dust as samples, meta, suppressed, urls};
+use crate::db::{Batch, DbError};
 use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, Sketch, Text};
 use crate::fetch::{Answer, Outcome};
 use crate::frontier::{PRIORITIES, UrlState};
-use crate::url::{CrawlUrl, Fingerprint};
+use crate::url::{CrawlUrl, Fingerprint, Host};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
@@ -25,14 +26,31 @@ const PROBE_HOPS_MAX: u8 = 5;
 /// Suppressed URLs of a retired rule that come back in one batch.
 const RESTORE_STEP: usize = 500;
 
-/// A fetch that the miner asked for.
+/// A fetch that a judgement needs.
 #[derive(Clone, Debug)]
 pub(super) struct ProbeFlight {
-    /// The miner's name for it.
-    id: u64,
-    /// True for the second fetch, the URL as found.
-    is_reference: bool,
-    hops: u8,
+    pub(super) asker: Asker,
+    /// Redirects followed so far.
+    pub(super) hops: u8,
+}
+
+/// Whose judgement needs a fetch.
+#[derive(Clone, Debug)]
+pub(super) enum Asker {
+    /// The miner's.
+    Rule {
+        /// The miner's name for it.
+        id: u64,
+        /// True for the second fetch, the URL as found.
+        is_reference: bool,
+    },
+    /// How a host answers to what cannot exist.
+    Host {
+        /// The host.
+        host: Host,
+        /// What it is asked for.
+        probe: Nonsense,
+    },
 }
 
 /// A probe with two fetches, until both are there.
@@ -77,7 +95,7 @@ impl State {
             digest,
             bag,
             declared: redirect.or(canonical.map(Declared::Canonical)),
-            junk: false,
+            junk: facts.junk.is_some(),
             troubled,
         };
         if let Some(key) = &key {
@@ -137,19 +155,28 @@ impl State {
         visit: &Visit,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let Some(mut flight) = self.probes.remove(&number) else { return Ok(()) };
-        let redirect = visit.page.as_deref().and_then(|facts| facts.redirect.clone());
+        let Some(ProbeFlight { asker, hops }) = self.probes.remove(&number) else {
+            return Ok(());
+        };
+        let facts = visit.page.as_deref();
+        let asker = match asker {
+            Asker::Host { host, probe } => {
+                return Ok(self.settle_nothing(batch, host, probe, hops, &visit.outcome, facts)?);
+            }
+            asker @ Asker::Rule { .. } => asker,
+        };
+        let redirect = facts.and_then(|facts| facts.redirect.clone());
         if let Some(target) = redirect
-            && flight.hops < PROBE_HOPS_MAX
+            && hops < PROBE_HOPS_MAX
         {
-            flight.hops += 1;
-            return self.enqueue_probe(batch, &target, flight);
+            let flight = ProbeFlight { asker, hops: hops + 1 };
+            return Ok(self.enqueue_probe(batch, &target, flight)?);
         }
         let fetched = match &*visit.outcome {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        self.probe_came_to(flight, fetched, now)
+        self.probe_came_to(asker, fetched, now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.
@@ -162,19 +189,21 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
-            Some(flight) => self.probe_came_to(flight, Fetched::Forbidden, now),
+            Some(flight) => self.probe_came_to(flight.asker, Fetched::Forbidden, now),
             None => Ok(()),
         }
     }
 
     fn probe_came_to(
         &mut self,
-        flight: ProbeFlight,
+        asker: Asker,
         fetched: Fetched,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let Some(pair) = self.pairs.get_mut(&flight.id) else { return Ok(()) };
-        if flight.is_reference {
+        // What a host may not be asked says nothing about how it answers.
+        let Asker::Rule { id, is_reference } = asker else { return Ok(()) };
+        let Some(pair) = self.pairs.get_mut(&id) else { return Ok(()) };
+        if is_reference {
             pair.reference = Some(fetched);
         } else {
             pair.outcome = Some(fetched);
@@ -185,8 +214,8 @@ impl State {
             return Ok(());
         };
         let reference = pair.reference;
-        self.pairs.remove(&flight.id);
-        let said = self.learner.tell(Tell::Probed(flight.id, outcome, reference, now));
+        self.pairs.remove(&id);
+        let said = self.learner.tell(Tell::Probed(id, outcome, reference, now));
         self.hear(said, now)
     }
 
@@ -258,7 +287,8 @@ impl State {
         }
         let (id, wants_reference) = (probe.id, probe.reference.is_some());
         self.pairs.insert(id, Pair { wants_reference, ..Pair::default() });
-        let flight = |is_reference| ProbeFlight { id, is_reference, hops: 0 };
+        let flight =
+            |is_reference| ProbeFlight { asker: Asker::Rule { id, is_reference }, hops: 0 };
         self.enqueue_probe(batch, &probe.url, flight(false))?;
         if let Some(reference) = &probe.reference {
             self.enqueue_probe(batch, reference, flight(true))?;
@@ -266,18 +296,27 @@ impl State {
         Ok(())
     }
 
-    fn enqueue_probe(
+    /// Puts a probe into its host's queue, under a number of its own.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn enqueue_probe(
         &mut self,
         batch: &mut Batch,
         url: &CrawlUrl,
         flight: ProbeFlight,
-    ) -> Result<(), CrawlError> {
+    ) -> Result<(), DbError> {
+        // What a host says to nonsense decides what its next pages are; rules have time.
+        let priority = match flight.asker {
+            Asker::Host { .. } => 0,
+            Asker::Rule { .. } => PRIORITIES as u8 - 1,
+        };
         self.serials.probe += 1;
         let number = self.serials.probe;
         self.probes.insert(number, flight);
         let host = self.host_id(&url.host())?;
         let item = Item::Probe { url: url.to_string(), number };
-        self.enqueue(batch, host, PRIORITIES as u8 - 1, &item)?;
+        self.enqueue(batch, host, priority, &item)?;
         Ok(())
     }
 
@@ -338,14 +377,21 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
         200..=299 => {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
             let whole = answer.truncated.is_none() && !answer.body.is_empty();
-            Fetched::Page {
-                text: analysis.map_or(Text::Unknown, text_of),
-                digest: whole.then(|| xxhash_rust::xxh3::xxh3_64(&answer.body)),
-                bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
-                junk: false,
-            }
+            let junk = facts.is_some_and(|facts| facts.junk.is_some());
+            page_of(whole.then_some(&answer.body[..]), analysis, junk)
         }
         _ => Fetched::Unavailable,
+    }
+}
+
+/// Returns what a page shows the miner, given its whole body, what is known of its text, and whether
+/// it is an error page.
+pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bool) -> Fetched {
+    Fetched::Page {
+        text: analysis.map_or(Text::Unknown, text_of),
+        digest: body.map(xxhash_rust::xxh3::xxh3_64),
+        bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
+        junk,
     }
 }
 

@@ -72,9 +72,16 @@ pub struct Line {
     /// Sketch of the main text; absent where it is thin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sketch: Option<String>,
-    /// How the content was judged: `new`, `duplicate`, `junk:…`, `none`.
+    /// How the content was judged: `new`, `duplicate`, `thin`, `none`, or no content at all, as
+    /// `junk:soft-404`, `junk:login`, `junk:consent`, `junk:empty-result`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub content: String,
+    /// By what it was judged to be no content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    /// The known page that is most like it, if any is near enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub near: Option<NearLine>,
     /// Where a redirect leads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
@@ -105,6 +112,16 @@ pub struct Line {
     pub offset: Option<u64>,
     /// What follows: `done`, `retry`, `failed`, `busy`, `interrupted`.
     pub then: String,
+}
+
+/// A near-duplicate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NearLine {
+    /// Its URL.
+    pub url: String,
+    /// Estimated resemblance of the main texts, 0 to 1.
+    pub resemblance: f64,
 }
 
 /// Appends lines to `crawl-NNNNN.jsonl`, beginning a new file at a size.

@@ -164,6 +164,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             filter: state.filter.clone(),
             extract: options.extract.clone(),
             content: options.content.clone(),
+            near: state.looks_up_near(),
             agent: state.agent.clone(),
             revisits: options.revisits,
         });
@@ -270,7 +271,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.paused_by.is_none()
             && !self.state.is_draining()
             && self.state.readmit.is_empty();
-        idle.then(|| if self.state.counters.queued > 0 { Ended::Parked } else { Ended::Complete })
+        let left = self.state.counters.queued > 0;
+        idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
 
     fn stop(&mut self, ended: Ended, now: Timestamp) {
@@ -345,6 +347,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rules_version: admitted.rules_version,
             robots: admitted.robots.clone(),
             boilerplate: self.state.boilerplate(&waiting.url.site())?,
+            errors: self.state.errors_of(&waiting.url.host())?,
             tools: self.tools.clone(),
         };
         let future = visit(self.edge.clone(), task);

@@ -6,22 +6,29 @@ use super::admit::Admitted;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::learn::{evidence, fetched_of};
-use super::log::Line;
+use super::log::{Line, NearLine};
+use super::near::{self, NearMode};
+use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, robots_outcome};
 use crate::clock::Timestamp;
 use crate::content;
+use crate::content::soft_error::Junk;
 use crate::db::Batch;
 use crate::db::families::content as contents;
 use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::urls;
+use crate::db::families::{names, urls};
+use crate::dns;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
+
+/// Failures of the proxy in a row after which the crawl stops: it is never gone around.
+const PROXY_FAILURES_MAX: u32 = 20;
 
 /// Share of duplicates above which a host counts as showing them, once enough pages are known.
 const STALE_SHARE: f64 = 0.5;
@@ -47,6 +54,7 @@ impl State {
             let class = usize::from(answer.status / 100).min(5);
             self.counters.by_class[class] += 1;
             self.counters.bytes += answer.wire_body.len() as u64;
+            self.proxy_failures = 0;
         }
         let errand = admitted.lease.waiting.errand.clone();
         match errand {
@@ -71,12 +79,34 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
+        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Adds the addresses of a name that was resolved anew to the history of the name.
+    fn note_addresses(
+        &self,
+        batch: &mut Batch,
+        lease: &Lease,
+        visit: &Visit,
+    ) -> Result<(), CrawlError> {
+        let Some(addresses) = &visit.resolved else { return Ok(()) };
+        let host = lease.waiting.url.host();
+        if host.ip().is_some() {
+            return Ok(());
+        }
+        let stored = names::get(&self.db, host.as_str())?;
+        // A history that cannot be read is begun anew: it decides nothing.
+        let mut history =
+            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
+        history.observe(addresses, visit.ended);
+        names::put(batch, &self.db, host.as_str(), &history.encode());
+        Ok(())
     }
 
     fn settle_page(
@@ -142,8 +172,19 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        let most = failed.failure.retry().max_retries.min(u32::from(self.settings.retries_max));
-        if u32::from(waiting.attempts) < most || failed.failure == Failure::LocalFailure {
+        // A fault of ours costs no URL, however often it comes.
+        let most = match failed.failure.retry().max_retries {
+            u32::MAX => u32::MAX,
+            most => most.min(u32::from(self.settings.retries_max)),
+        };
+        self.proxy_failures = match failed.failure {
+            Failure::ProxyFailed => self.proxy_failures + 1,
+            _ => 0,
+        };
+        if self.proxy_failures >= PROXY_FAILURES_MAX {
+            return Err(CrawlError::Proxy(failed.detail.clone()));
+        }
+        if u32::from(waiting.attempts) < most {
             line.then = "retry".to_owned();
             self.count("retry");
             return self.requeue(batch, admitted, |record| {
@@ -181,9 +222,15 @@ impl State {
         let waiting = &admitted.lease.waiting;
         self.take_row(batch, &admitted.lease);
         let Some(facts) = visit.page.as_deref() else { return Ok(()) };
-        let stale_host = self.note_content(batch, admitted, answer, visit, facts, content)?;
+        let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
-        let version = self.follow(batch, admitted, facts, stale_host, now)?;
+        line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        if let Some(near) = &facts.near
+            && let Some(known) = urls::get(&self.db, near.url)?
+        {
+            line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
+        }
+        let version = self.follow(batch, admitted, facts, standing, now)?;
         line.rules = version;
         let done = DoneState {
             at: visit.began,
@@ -193,7 +240,7 @@ impl State {
             text_digest: facts
                 .analysis
                 .as_ref()
-                .filter(|analysis| !analysis.thin)
+                .filter(|analysis| !analysis.thin && facts.junk.is_none())
                 .map(|analysis| u128::from_be_bytes(*analysis.text_digest.bytes())),
             record: visit.written.as_ref().map(|w| (w.at.file.clone(), w.at.offset, w.at.length)),
             rules_version: version,
@@ -216,7 +263,8 @@ impl State {
         Ok(())
     }
 
-    /// Notes the content of a page; returns true if its host is showing what is known already.
+    /// Notes the content of a page; returns how its links are treated.
+    #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
     fn note_content(
         &mut self,
         batch: &mut Batch,
@@ -225,9 +273,12 @@ impl State {
         visit: &Visit,
         facts: &PageFacts,
         settings: &content::Settings,
-    ) -> Result<bool, CrawlError> {
+        now: Timestamp,
+    ) -> Result<Standing, CrawlError> {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
+        let mut standing = self.settle_text(batch, &admitted.lease, facts, now)?;
+        self.slow_down(admitted, visit, standing.slower)?;
         let mut stale = false;
         self.change_host(admitted.lease.host, |record| {
             record.done += 1;
@@ -236,19 +287,47 @@ impl State {
             stale = record.done >= STALE_PAGES_MIN
                 && record.duplicates as f64 > STALE_SHARE * record.done as f64;
         })?;
+        standing.repeats |= stale;
         self.counters.duplicates += u64::from(repeats);
+        if let Some(junk) = &facts.junk {
+            self.counters.junk += 1;
+            self.count(junk_code(junk.junk));
+            return Ok(standing);
+        }
         if let Some(analysis) = &facts.analysis {
             self.learn_page(batch, &waiting.url.site(), analysis, settings)?;
             if !analysis.thin {
                 let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
                 self.note_first(batch, contents::Kind::Text, digest, waiting, visit)?;
             }
+            if !repeats && self.repeats.near_duplicates != NearMode::Off {
+                near::add(&self.db, batch, &self.repeats.near, waiting.fingerprint, analysis)?;
+            }
         }
         if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
             let digest = xxhash_rust::xxh3::xxh3_128(&answer.payload);
             self.note_first(batch, contents::Kind::Payload, digest, waiting, visit)?;
         }
-        Ok(stale)
+        Ok(standing)
+    }
+
+    /// Lets a host that repeats itself rest longer: its present gap, several times.
+    fn slow_down(
+        &mut self,
+        admitted: &Admitted,
+        visit: &Visit,
+        slower: u32,
+    ) -> Result<(), CrawlError> {
+        if slower <= 1 {
+            return Ok(());
+        }
+        let settings = self.frontier.rules().of(admitted.lease.name.as_str());
+        let (least, most) = (settings.min_delay.get(), settings.max_delay.get());
+        Ok(self.change_host(admitted.lease.host, |record| {
+            let gap = Duration::from_millis(record.pace.gap_ms).max(least);
+            let rest = gap.saturating_mul(slower).min(most.max(gap));
+            record.pace.hold_until(visit.ended.plus(rest));
+        })?)
     }
 
     fn note_first(
@@ -283,7 +362,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         facts: &PageFacts,
-        host_duplicates: bool,
+        standing: Standing,
         now: Timestamp,
     ) -> Result<u64, CrawlError> {
         let waiting = &admitted.lease.waiting;
@@ -296,8 +375,8 @@ impl State {
             nofollow: facts.directives.nofollow,
             noarchive: facts.directives.noarchive,
             duplicate: facts.repeats.is_some(),
-            host_duplicates,
-            soft_error: false,
+            host_duplicates: standing.repeats,
+            soft_error: facts.junk.is_some(),
         };
         let verdict = self.filter.follow(&directives);
         if verdict.accept {
@@ -310,7 +389,7 @@ impl State {
             fingerprint: waiting.fingerprint,
             path: &waiting.path,
             hops: waiting.hops,
-            stale: host_duplicates || facts.repeats.is_some(),
+            stale: standing.repeats || standing.last || facts.repeats.is_some(),
         };
         Ok(self.discover(batch, &via, &links, now)?)
     }
@@ -457,6 +536,9 @@ fn finish_line(line: &mut Line, rest: &Rest, next_allowed: Timestamp) {
 }
 
 fn judge(answer: &Answer, facts: &PageFacts) -> String {
+    if let Some(junk) = &facts.junk {
+        return junk_code(junk.junk).to_owned();
+    }
     let word = match (&facts.analysis, facts.repeats) {
         _ if !(200..300).contains(&answer.status) => "none",
         (_, Some(_)) => "duplicate",
@@ -465,6 +547,15 @@ fn judge(answer: &Answer, facts: &PageFacts) -> String {
         (None, None) => "none",
     };
     word.to_owned()
+}
+
+fn junk_code(junk: Junk) -> &'static str {
+    match junk {
+        Junk::Soft404 => "junk:soft-404",
+        Junk::Login => "junk:login",
+        Junk::Consent => "junk:consent",
+        Junk::EmptyResult => "junk:empty-result",
+    }
 }
 
 /// Returns the number of the politeness group of an address: /24 of IPv4 is too much to assume one

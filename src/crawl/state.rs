@@ -16,10 +16,13 @@ use super::hosts::Hosts;
 use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
+use super::near::NearMode;
+use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
 use crate::archive::Position;
 use crate::clock::Timestamp;
+use crate::content::near::NearSettings;
 use crate::content::{self, Analysis, Boilerplate, SiteModel};
 use crate::db::families::meta::{self, ArchivePosition, Counters, Serials, Session};
 use crate::db::families::queue::Item;
@@ -48,6 +51,9 @@ const MODELS_MAX: usize = 256;
 
 /// Queued URLs that the preview of an exclusion looks at.
 const PREVIEW_MAX: u64 = 1_000_000;
+
+/// Redirects of seeds that widen the scope.
+const WIDENED_MAX: usize = 100_000;
 
 /// A robots.txt that redirects.
 #[derive(Clone, Debug)]
@@ -79,10 +85,15 @@ pub struct State {
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
     models: LruCache<Site, SiteModel>,
+    pub(super) texts: HostTexts,
+    pub(super) repeats: RepeatSettings,
     lookups: Vec<(HostId, Host)>,
     line_cursors: [u64; PRIORITIES],
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
+    pub(super) proxy_failures: u32,
+    /// URLs that seeds redirect to.
+    widened: Vec<String>,
     pub(super) rule_log: JsonLog,
     pub(super) learner: Learner,
     /// Whether learned rules are applied.
@@ -120,6 +131,8 @@ pub struct Parts {
     pub log: CrawlLog,
     /// The lives of rules.
     pub rule_log: JsonLog,
+    /// What follows from text that comes back.
+    pub repeats: RepeatSettings,
     /// Learning of rules.
     pub dust: Dust,
 }
@@ -181,10 +194,14 @@ impl State {
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
+            texts: HostTexts::new(parts.repeats.hosts_held),
+            repeats: parts.repeats,
             lookups: Vec::new(),
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
+            proxy_failures: 0,
+            widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
             enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
@@ -194,6 +211,9 @@ impl State {
             readmit: VecDeque::new(),
             db,
         };
+        let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
+        let widened: Vec<CrawlUrl> = widened.collect();
+        state.filter = Arc::new(state.filter.with_seeds(&widened));
         state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
         Ok((state, resumed))
@@ -309,6 +329,7 @@ impl State {
     pub(super) fn commit(&mut self, mut batch: Batch, now: Timestamp) -> Result<(), CrawlError> {
         let db = &*self.db;
         self.hosts.flush(&mut batch, db);
+        self.texts.flush(&mut batch, db);
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);
@@ -723,6 +744,12 @@ impl State {
         Ok(boilerplate)
     }
 
+    /// Returns when pages are near-duplicates, if they are looked for while the crawl runs.
+    pub(super) fn looks_up_near(&self) -> Option<NearSettings> {
+        let looks = self.repeats.near_duplicates == NearMode::LookUp;
+        looks.then(|| self.repeats.near.clone())
+    }
+
     /// Lets the model of a site learn from a page.
     pub(super) fn learn_page(
         &mut self,
@@ -769,6 +796,15 @@ impl State {
     /// Returns true if hosts that were given up still have URLs to be marked failed.
     pub(super) fn is_draining(&self) -> bool {
         !self.drain.is_empty()
+    }
+
+    /// Takes the place that a seed redirects to into the scope, also for later runs.
+    pub(super) fn widen_scope(&mut self, batch: &mut Batch, url: &CrawlUrl) {
+        if self.widened.len() < WIDENED_MAX && !self.widened.iter().any(|one| one == url.as_str()) {
+            self.widened.push(url.to_string());
+            meta::put_scope(batch, &self.db, &self.widened);
+            self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
+        }
     }
 
     /// Counts queued URLs that a filter's schedule gate would refuse, among at most
@@ -823,6 +859,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn close(&mut self, how: &str, now: Timestamp) -> Result<(), CrawlError> {
         self.session.ended = how.to_owned();
+        self.texts.save_all();
         self.commit(Batch::default(), now)?;
         Ok(self.db.sync()?)
     }

@@ -9,10 +9,13 @@ use std::time::Duration;
 
 use super::discover::Link;
 use super::edge::{Edge, Store};
+use super::near::{Near, nearest};
 use crate::archive::{ArchiveError, Capture, Profile, RevisitOf, Written};
 use crate::clock::Timestamp;
+use crate::content::near::NearSettings;
+use crate::content::soft_error::{HostErrors, JunkVerdict};
 use crate::content::{self, Analysis, Boilerplate, Content};
-use crate::db::families::content as contents;
+use crate::db::families::content::{self as contents, FirstCapture};
 use crate::db::{Db, DbError};
 use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
@@ -33,6 +36,8 @@ pub(super) struct Task {
     pub(super) robots: Option<String>,
     /// What repeats on the pages of this site.
     pub(super) boilerplate: Arc<Boilerplate>,
+    /// How the host answers to what cannot exist.
+    pub(super) errors: Arc<HostErrors>,
     pub(super) tools: Arc<Tools>,
 }
 
@@ -43,6 +48,8 @@ pub(super) struct Tools {
     pub(super) filter: Arc<Filter>,
     pub(super) extract: extract::Settings,
     pub(super) content: content::Settings,
+    /// When pages are near-duplicates; `None` if they are not looked for at once.
+    pub(super) near: Option<NearSettings>,
     pub(super) agent: String,
     /// Whether known payloads become revisit records.
     pub(super) revisits: bool,
@@ -76,6 +83,12 @@ pub(super) struct PageFacts {
     pub(super) title: Option<String>,
     /// The URL that had this text first, if it is another one.
     pub(super) repeats: Option<Fingerprint>,
+    /// Another URL had this payload first.
+    pub(super) known_payload: bool,
+    /// The most alike page that is known, looked for where the text is not known.
+    pub(super) near: Option<Near>,
+    /// What the page is instead of content.
+    pub(super) junk: Option<JunkVerdict>,
 }
 
 /// Why a visit came to nothing that can be committed.
@@ -133,12 +146,13 @@ where
     };
     let mut revisit = None;
     if let (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) = (&*outcome, task.purpose) {
-        let facts = page_facts(&task, answer);
+        let mut facts = page_facts(&task, answer).map_err(VisitError::Db)?;
         visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
-        if task.tools.revisits {
-            revisit = earlier(&task, answer).map_err(VisitError::Db)?;
-        }
-        visit.page = Some(Box::new(with_repeats(&task, facts).map_err(VisitError::Db)?));
+        let first = earlier(&task, answer).map_err(VisitError::Db)?;
+        let own = task.url.fingerprint();
+        facts.known_payload = first.as_ref().is_some_and(|first| first.url != own);
+        revisit = first.filter(|_| task.tools.revisits).map(revisit_of);
+        visit.page = Some(Box::new(facts));
     }
     if visit.not_archived.is_none() {
         let capture = Arc::new(capture(task, outcome, revisit));
@@ -195,7 +209,7 @@ fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Cap
     }
 }
 
-fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
+fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     let content_type = answer.header_text("content-type");
     let mime = content_type.as_deref().unwrap_or_default();
     let mime = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -213,6 +227,9 @@ fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
         analysis: None,
         title: None,
         repeats: None,
+        known_payload: false,
+        near: None,
+        junk: None,
     };
     let length = answer.body.len() as u64;
     let gate = task.tools.filter.extract(answer.status, content_type.as_deref(), length);
@@ -228,7 +245,7 @@ fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
         let mut extracted = extract::extract(&page, &task.tools.extract);
         meta = std::mem::take(&mut extracted.meta_robots);
         if (200..300).contains(&answer.status) {
-            facts.analysis = analyse(task, &extracted);
+            judge_text(task, &extracted, &mut facts)?;
         }
         facts.canonical = extracted.canonical;
         facts.title = extracted.title;
@@ -239,7 +256,7 @@ fn page_facts(task: &Task, answer: &Answer) -> PageFacts {
         tags.iter().map(String::as_str),
         &task.tools.agent,
     );
-    facts
+    Ok(facts)
 }
 
 fn link_of(link: extract::Link) -> Link {
@@ -258,19 +275,47 @@ thread_local! {
     static CONTENT: std::cell::RefCell<Option<Content>> = const { std::cell::RefCell::new(None) };
 }
 
-fn analyse(task: &Task, extracted: &extract::Extracted) -> Option<Analysis> {
+/// Analyses the text of a page, looks whether it is known, and judges whether it is content at all.
+fn judge_text(
+    task: &Task,
+    extracted: &extract::Extracted,
+    facts: &mut PageFacts,
+) -> Result<(), DbError> {
     if extracted.kind != extract::DocumentKind::Html || extracted.blocks.is_empty() {
-        return None;
+        return Ok(());
     }
-    let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
+    let blocks = blocks_of(extracted);
     let page = content::Page { blocks: &blocks, links: extracted.links.len() };
-    CONTENT.with_borrow_mut(|content| {
+    let analysis = CONTENT.with_borrow_mut(|content| {
         let content = content.get_or_insert_with(|| Content::new(task.tools.content.clone()));
-        Some(content.analyse(&page, &task.boilerplate))
-    })
+        content.analyse(&page, &task.boilerplate)
+    });
+    facts.repeats = known_text(task, &analysis)?;
+    // A probe is no page: what it shows is noted as the host's way of saying "nothing here".
+    if task.purpose == Purpose::Page {
+        facts.junk = task.errors.judge(&content::soft_error::Answer {
+            target: task.url.path_and_query(),
+            title: extracted.title.as_deref().unwrap_or_default(),
+            blocks: &blocks,
+            analysis: &analysis,
+            password_field: extracted.password_field,
+            text_seen_elsewhere: facts.repeats.is_some(),
+        });
+    }
+    let looks = facts.junk.is_none() && facts.repeats.is_none() && task.purpose == Purpose::Page;
+    if let Some(settings) = task.tools.near.as_ref().filter(|_| looks) {
+        facts.near = nearest(&task.tools.db, settings, task.url.fingerprint(), &analysis)?;
+    }
+    facts.analysis = Some(analysis);
+    Ok(())
 }
 
-fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
+/// Returns the blocks of a page as the content stage takes them.
+pub(crate) fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_>> {
+    extracted.blocks.iter().map(block_of).collect()
+}
+
+pub(crate) fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
     use content::{BlockKind, Region};
     content::Block {
         text: &block.text,
@@ -312,35 +357,40 @@ fn refused_by_archive_gate(task: &Task, answer: &Answer, facts: &PageFacts) -> O
 }
 
 /// Looks for an earlier capture of the same payload.
-fn earlier(task: &Task, answer: &Answer) -> Result<Option<RevisitOf>, DbError> {
+fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError> {
     if answer.payload.is_empty() || answer.status != 200 || answer.truncated.is_some() {
         return Ok(None);
     }
     let digest = Fingerprint(xxhash_rust::xxh3::xxh3_128(&answer.payload));
-    let first = contents::get(&task.tools.db, contents::Kind::Payload, digest.0)?;
-    Ok(first.map(|first| RevisitOf {
+    contents::get(&task.tools.db, contents::Kind::Payload, digest.0)
+}
+
+fn revisit_of(first: FirstCapture) -> RevisitOf {
+    RevisitOf {
         uri: first.target,
         date: first.at,
         record_id: None,
         payload_digest: Some(first.payload_digest),
         profile: Profile::IdenticalPayload,
-    }))
-}
-
-fn with_repeats(task: &Task, mut facts: PageFacts) -> Result<PageFacts, DbError> {
-    if let Some(analysis) = &facts.analysis
-        && !analysis.thin
-    {
-        let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
-        let first = contents::get(&task.tools.db, contents::Kind::Text, digest)?;
-        let own = task.url.fingerprint();
-        facts.repeats = first.map(|first| first.url).filter(|url| *url != own);
     }
-    Ok(facts)
 }
 
-/// Returns what a fetch of robots.txt came to, or where it redirects.
-pub(super) fn robots_outcome(
+/// Returns the URL that had this text first, if it is another one.
+fn known_text(task: &Task, analysis: &Analysis) -> Result<Option<Fingerprint>, DbError> {
+    if analysis.thin {
+        return Ok(None);
+    }
+    let digest = u128::from_be_bytes(*analysis.text_digest.bytes());
+    let first = contents::get(&task.tools.db, contents::Kind::Text, digest)?;
+    let own = task.url.fingerprint();
+    Ok(first.map(|first| first.url).filter(|url| *url != own))
+}
+
+/// Returns what a fetch of robots.txt came to.
+///
+/// # Errors
+/// Returns where it redirects, which is to be fetched next.
+pub fn robots_outcome(
     url: &CrawlUrl,
     outcome: &Outcome,
     agent: &str,

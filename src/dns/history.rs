@@ -1,9 +1,9 @@
 //! What a name has resolved to over time.
 //!
 //! A [`History`] is a value: it reads no clock and stores nothing. Its bytes, all numbers
-//! big-endian: `version u8 = 1`, then per interval, oldest first: `first_seen u64`, `last_seen u64`,
-//! `superseded u64` (milliseconds; 0 = not yet), `count u8`, and per address a length byte (4 or 16)
-//! with the address.
+//! big-endian: `version u8 = 1`, then per interval, oldest first: `first_seen u64`,
+//! `last_seen u64`, `superseded u64` (milliseconds; 0 = not yet), `count u8`, and per address a
+//! length byte (4 or 16) with the address.
 
 use std::net::IpAddr;
 
@@ -207,7 +207,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_decode_or_fail_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_decode_or_fail_without_harm(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
             if let Ok(history) = History::decode(&bytes) {
                 prop_assert_eq!(History::decode(&history.encode()), Ok(history));
             }

@@ -205,7 +205,8 @@ impl Asked {
     }
 }
 
-/// Addresses of one kind of one name that are kept; more than a fetch could try within its connect limit.
+/// Addresses of one kind of one name that are kept; more than a fetch could try within its connect
+/// limit.
 const ADDRESSES_MAX: usize = 32;
 
 fn address_of(record: &RData) -> Option<IpAddr> {

@@ -226,14 +226,14 @@ impl SiteRules {
         if self.literals.as_ref().is_some_and(|literals| literals.is_match(tail)) {
             return true;
         }
-        if !self.parameters.is_empty() || !self.sorts.is_empty() {
-            if let Some(query) = url.as_url().query() {
-                if query.split('&').any(|part| self.parameters.contains_key(&name_hash(part))) {
-                    return true;
-                }
-                if !self.sorts.is_empty() && !is_sorted(query) {
-                    return true;
-                }
+        if (!self.parameters.is_empty() || !self.sorts.is_empty())
+            && let Some(query) = url.as_url().query()
+        {
+            if query.split('&').any(|part| self.parameters.contains_key(&name_hash(part))) {
+                return true;
+            }
+            if !self.sorts.is_empty() && !is_sorted(query) {
+                return true;
             }
         }
         let upper = |path: &str| path.bytes().any(|b| b.is_ascii_uppercase());
@@ -340,11 +340,11 @@ impl SiteRules {
         }
         let at = form.path_len();
         let lower = lower_path(&form.tail[..at]);
-        if lower != form.tail[..at] {
-            if let Some(bound) = self.cases.iter().find(|bound| bound.holds(form)) {
-                form.tail.replace_range(..at, &lower);
-                applied.push(bound.id);
-            }
+        if lower != form.tail[..at]
+            && let Some(bound) = self.cases.iter().find(|bound| bound.holds(form))
+        {
+            form.tail.replace_range(..at, &lower);
+            applied.push(bound.id);
         }
     }
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::evidence::{Doc, Observation, Page, Text};
+use super::evidence::{Doc, Observation, Text};
+use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
-use super::sketch::Likeness;
 use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
@@ -30,14 +30,15 @@ const DRAWS_PER_DOC: usize = 2;
 /// Texts of probes kept for further rules.
 const PROBED_MAX: usize = 50_000;
 
+/// Documents behind a refuted rule that make another search worth while: narrower contexts of it
+/// may hold.
+const WORTH_ANOTHER_LOOK: u32 = 10;
+
 /// Declared rules noted per site.
 const DECLARED_MAX: usize = 64;
 
 /// Tries of a probe whose host did not answer.
 const TRIES_MAX: u8 = 3;
-
-/// A shorter main text than this may be missing from a page by chance.
-const SUBSTANTIAL_SHINGLES: u32 = 24;
 
 /// Everything that can be set about learning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -63,29 +64,6 @@ pub struct Probe {
     pub url: CrawlUrl,
     /// What to fetch as well: the URL as found, where its main text is not known.
     pub reference: Option<CrawlUrl>,
-}
-
-/// What a fetch for a rule showed, redirects followed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fetched {
-    /// A page.
-    Page {
-        /// Its main text.
-        text: Text,
-        /// A hash of its payload.
-        digest: Option<u64>,
-        /// A hash of the multiset of its words.
-        bag: Option<u64>,
-        /// A soft error, a login or consent page.
-        junk: bool,
-    },
-    /// 4xx other than 429: no such page.
-    Gone,
-    /// Forbidden by robots.txt.
-    Forbidden,
-    /// 429, 5xx, or no answer: says nothing about the rule.
-    Unavailable,
 }
 
 /// One step in the life of a rule: a line of `rules.jsonl`.
@@ -325,7 +303,11 @@ impl RuleBook {
         known: Fetched,
         now: Timestamp,
     ) {
-        self.audited(rules, agreement(known, audited), now);
+        let dead = matches!(known, Fetched::Gone | Fetched::Forbidden);
+        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
+        // A page that is known by a dead form alone is lost.
+        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
+        self.audited(rules, finding, now);
     }
 
     fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
@@ -361,9 +343,38 @@ impl RuleBook {
         }
     }
 
-    /// Loads rules of another crawl: what was enforced there is tried here first.
+    /// Takes a rule back: what it suppressed returns, and it is on trial again after the usual
+    /// wait, if the site still speaks for it.
+    pub fn revert(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.retire(id, reason, now);
+            true
+        }
+    }
+
+    /// Puts rules on trial at once, whether or not what they save is worth their probes. A rule that
+    /// rewrites no URL of the sample stays a candidate.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub(crate) fn put_on_trial(&mut self, ids: &[RuleId], now: Timestamp) -> Result<(), RuleError> {
+        for id in ids {
+            self.ensure_trial(*id)?;
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            let waiting = entry.trial.as_ref().map_or(0, Trial::waiting);
+            entry.rule.evidence.applicable = u32::try_from(waiting).unwrap_or(u32::MAX);
+            if waiting > 0 && entry.rule.state == RuleState::Candidate {
+                self.become_state(*id, RuleState::Shadow, "on trial", now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads rules of another crawl: they are judged first when their site is mined, and must be
+    /// proved here like any other.
     pub fn import(&mut self, rules: Vec<Rule>) {
         for mut rule in rules {
+            self.declare(&rule.site, rule.rule.clone(), rule.scope.clone());
             rule.source = Source::Imported;
             rule.state = RuleState::Candidate;
             rule.evidence = Evidence::default();
@@ -466,8 +477,10 @@ impl RuleBook {
         let spending = self.spending.entry(site.clone()).or_default();
         spending.probes += 1 + u64::from(reference);
         let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
+            let trial = entry.trial.as_mut()?;
             entry.rule.evidence.probes += 1 + u32::from(reference);
-            entry.trial.as_ref()
+            trial.probes += 1 + u32::from(reference);
+            Some(&*trial)
         });
         let probe = Probe {
             id: self.probes,
@@ -581,7 +594,11 @@ impl RuleBook {
                     || "refuted".to_owned(),
                     |draw| format!("refuted: {} is not {}", draw.outcome, draw.url),
                 );
+                let (site, worth) = (entry.rule.site.clone(), entry.rule.evidence.documents_same);
                 self.retire(id, &reason, now);
+                if worth >= WORTH_ANOTHER_LOOK {
+                    self.miner.hurry(&site);
+                }
             }
             Standing::Exhausted => self.retire(id, "not provable", now),
         }
@@ -699,42 +716,4 @@ fn outcome_of(alone: &SiteRules, others: &SiteRules, url: &CrawlUrl) -> Option<C
     }
     let (form, _) = rewrite(others, url)?;
     rewrite(alone, &form).map(|(outcome, _)| outcome)
-}
-
-/// Returns true where a page can bear witness.
-fn speaks(page: &Page) -> bool {
-    let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
-    !page.junk && !redirects && page.text != Text::Unknown
-}
-
-fn of_page(page: &Page) -> Option<Fetched> {
-    let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
-    let Text::Main(_) = page.text else { return None };
-    let [digest, bag] = page.digests;
-    (!redirects).then_some(Fetched::Page { text: page.text, digest, bag, junk: page.junk })
-}
-
-/// Compares a page with what should be the same page.
-pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
-    let Fetched::Page { text, digest, bag, junk } = known else { return Finding::Unclear };
-    let (other, other_digest, other_bag, other_junk) = match outcome {
-        Fetched::Page { text, digest, bag, junk } => (text, digest, bag, junk),
-        Fetched::Gone | Fetched::Forbidden => return Finding::Failed,
-        Fetched::Unavailable => return Finding::Unclear,
-    };
-    let equal = |a: Option<u64>, b: Option<u64>| a.is_some() && a == b;
-    match (text, other) {
-        _ if junk => Finding::Unclear,
-        _ if other_junk => Finding::Failed,
-        (Text::Main(_), Text::Main(_)) if equal(digest, other_digest) || equal(bag, other_bag) => {
-            Finding::Same
-        }
-        (Text::Main(a), Text::Main(b)) => match a.compare(&b) {
-            Likeness::Same => Finding::Same,
-            Likeness::Different => Finding::Failed,
-            Likeness::Unsure => Finding::Unclear,
-        },
-        (Text::Main(a), Text::Unknown) if a.shingles >= SUBSTANTIAL_SHINGLES => Finding::Failed,
-        _ => Finding::Unclear,
-    }
 }

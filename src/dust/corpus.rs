@@ -102,13 +102,18 @@ impl<'a> Corpus<'a> {
     /// Returns true where no document is known, only sizes.
     pub(crate) fn has_only_sizes(&self) -> bool {
         self.classes.iter().all(|class| class.docs.is_empty())
+            && self.classes.iter().any(|class| class.size.is_some())
     }
 
-    /// Returns true where two of these classes lead to one document.
+    /// Returns true where two of these classes may lead to one document.
     pub(crate) fn some_agree(&self, group: &[usize]) -> bool {
-        let docs: Vec<Doc> =
-            group.iter().filter_map(|at| self.classes[*at].docs.first().copied()).collect();
+        let classes = || group.iter().map(|at| &self.classes[*at]);
+        let docs: Vec<Doc> = classes().filter_map(|class| class.docs.first().copied()).collect();
+        let sizes: Vec<(u32, u32)> = classes().filter_map(|class| class.size).collect();
         docs.iter().collect::<BTreeSet<_>>().len() < docs.len()
+            || (docs.is_empty()
+                && sizes.iter().collect::<BTreeSet<_>>().len() * 2 <= sizes.len()
+                && sizes.len() > 1)
     }
 
     /// Judges a rule by what it would merge.
@@ -144,16 +149,28 @@ impl<'a> Corpus<'a> {
         verdict
     }
 
-    /// Puts a rule in force: keys change, classes merge.
+    /// Puts a rule in force: keys change, classes merge. Where the rule leads to other views of a
+    /// page, what it moves has not the size of its new key.
     ///
     /// # Errors
     /// Returns why the rule cannot be used.
-    pub(crate) fn accept(&mut self, rule: Rule) -> Result<(), RuleError> {
+    pub(crate) fn accept(&mut self, rule: Rule, other_view: bool) -> Result<(), RuleError> {
         self.rules.push(rule);
         self.compiled = SiteRules::compile(&self.rules)?;
         self.by_key.clear();
-        for class in std::mem::take(&mut self.classes) {
-            let key = self.key_of(class.key);
+        let classes = std::mem::take(&mut self.classes);
+        let mut keyed: Vec<(bool, CrawlUrl, Class)> = classes
+            .into_iter()
+            .map(|mut class| {
+                let key = self.key_of(class.key.clone());
+                let moved = key != class.key;
+                class.size = class.size.filter(|_| !(moved && other_view));
+                (moved, key, class)
+            })
+            .collect();
+        // The page of the key itself speaks first; another view of it may have another size.
+        keyed.sort_by_key(|(moved, _, _)| *moved);
+        for (_, key, class) in keyed {
             match self.by_key.get(key.as_str()) {
                 Some(at) => self.classes[*at].absorb(&class.docs, class.size, class.members),
                 None => {
@@ -230,6 +247,7 @@ impl Class {
             }
         }
         self.size = match (self.size, size) {
+            (Some((a, b)), Some((c, d))) if far_apart((a, b), (c, d)) => Some((a, b)),
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
             (size, None) | (None, size) => size,
         };
@@ -244,11 +262,13 @@ fn tally_sizes(sizes: &[(u32, u32)], verdict: &mut Verdict) {
     for (min, max) in rest {
         if *min <= first.1 && first.0 <= *max {
             verdict.same.insert(u64::from((*min).max(first.0)));
-        } else {
-            let (low, high) = (first.1.min(*max), first.0.max(*min));
-            if f64::from(high) > f64::from(low) * (1.0 + SIZE_SLACK) {
-                verdict.different.insert(u64::from(*min) << 32 | u64::from(first.0));
-            }
+        } else if far_apart(*first, (*min, *max)) {
+            verdict.different.insert(u64::from(*min) << 32 | u64::from(first.0));
         }
     }
+}
+
+fn far_apart(a: (u32, u32), b: (u32, u32)) -> bool {
+    let (low, high) = (a.1.min(b.1), a.0.max(b.0));
+    f64::from(high) > f64::from(low) * (1.0 + SIZE_SLACK)
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Entry, Fetched, RuleBook, Settings, Spending};
+use super::book::{Entry, RuleBook, Settings, Spending};
 use super::evidence::{Page, Text, Window};
+use super::fetched::Fetched;
 use super::rule::{FORMAT, RuleId, RuleKind, Scope};
 use super::sketch::{SLOTS, Sketch};
 use crate::url::Site;

@@ -209,6 +209,8 @@ pub(crate) struct Window {
     pub(crate) mined_at: u64,
     /// Share of duplicates when the site was mined last.
     pub(crate) mined_share: f64,
+    /// A refuted rule left something to look for.
+    pub(crate) hurried: bool,
     /// When the window was last used, in observations of all sites.
     pub(crate) used: u64,
 }

@@ -31,8 +31,8 @@ pub struct Settings {
     pub duplicate_share_rise: f64,
     /// Distinct documents that must speak for a rule.
     pub support_min: u32,
-    /// Distinct documents that must speak for a rule that another source proposes.
-    pub prior_support_min: u32,
+    /// URLs of the sample that a found rule must rewrite: one that touches fewer saves nothing.
+    pub applicable_min: u32,
     /// Largest share of documents that speak against a candidate.
     pub negative_share_max: f64,
     /// Judgements in one search; each looks at every key of the sample once.
@@ -48,7 +48,7 @@ impl Default for Settings {
             duplicate_share_min: 0.02,
             duplicate_share_rise: 0.05,
             support_min: 3,
-            prior_support_min: 0,
+            applicable_min: 8,
             negative_share_max: 0.02,
             judgements_max: 2_000,
         }
@@ -101,6 +101,13 @@ impl Miner {
         }
     }
 
+    /// Lets a site be mined again without waiting for its sample to double.
+    pub(crate) fn hurry(&mut self, site: &Site) {
+        if let Some(window) = self.sites.get_mut(site) {
+            window.hurried = true;
+        }
+    }
+
     /// Returns true where mining a site now may find something new.
     pub fn due(&self, site: &Site) -> bool {
         let Some(window) = self.sites.get(site) else { return false };
@@ -115,7 +122,8 @@ impl Miner {
         let risen = window.mined_at > 0
             && share >= window.mined_share + self.settings.duplicate_share_rise
             && window.total >= window.mined_at + first;
-        window.total >= at || risen
+        let hurried = window.hurried && window.total >= window.mined_at + first;
+        window.total >= at || risen || hurried
     }
 
     /// Returns the sites that are due.
@@ -138,6 +146,7 @@ impl Miner {
     ) -> Result<Vec<Rule>, RuleError> {
         let Some(window) = self.sites.get_mut(site) else { return Ok(Vec::new()) };
         window.mined_at = window.total;
+        window.hurried = false;
         window.mined_share = window.duplicate_share();
         let window = &*window;
         let (labelled, documents) = labelled(window);
@@ -150,6 +159,7 @@ impl Miner {
             refuted,
             budget: self.settings.judgements_max,
             found: Vec::new(),
+            by_size: false,
             now,
         };
         search.run(priors)

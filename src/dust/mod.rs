@@ -13,8 +13,12 @@ pub mod book;
 mod corpus;
 pub mod durable;
 pub mod evidence;
+mod fetched;
+pub mod export;
 pub mod input;
 pub mod learn;
+#[cfg(test)]
+mod learn_tests;
 pub mod live;
 #[cfg(test)]
 mod live_tests;
@@ -27,9 +31,10 @@ mod search;
 pub mod sketch;
 pub mod validate;
 
-pub use book::{Fetched, Probe, RuleBook, RuleEvent, Settings};
+pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
-pub use learn::{Fetcher, Report, learn};
+pub use fetched::Fetched;
+pub use learn::{Fetcher, Report, learn, prove_rules};
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};

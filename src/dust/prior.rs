@@ -67,6 +67,10 @@ pub(crate) fn all<'a>(
         let kind = RuleKind::Substring { from, to, at_start: false, at_end: true };
         add(kind, Scope::default(), Source::Software);
     }
+    // One paper in two formats, as authors' pages have it.
+    let (from, to) = (".ps".to_owned(), ".pdf".to_owned());
+    let kind = RuleKind::Substring { from, to, at_start: false, at_end: true };
+    add(kind, Scope::default(), Source::Software);
     let before = ";jsessionid=".to_owned();
     add(RuleKind::PathSession { before, after: String::new() }, Scope::default(), Source::Software);
     priors

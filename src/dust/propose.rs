@@ -16,6 +16,10 @@ const JOINT_NAMES_MAX: usize = 6;
 /// Pairs taken from one document; its further URLs say the same again.
 const PAIRS_PER_DOC: usize = 64;
 
+/// A document of more URLs than this is a replica rather than a page with aliases: it gives few
+/// pairs, since they would be most of all pairs.
+const ALIASES_MAX: usize = 16;
+
 /// Longest part of an envelope in tokens, as in the paper [DustBuster §6].
 const ENVELOPE_TOKENS_MAX: usize = 35;
 
@@ -282,6 +286,7 @@ pub(crate) fn pairs(corpus: &Corpus<'_>) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (doc, mut members) in by_document(corpus) {
         members.sort_by(|a, b| corpus.classes[*a].key.cmp(&corpus.classes[*b].key));
+        let most = if members.len() > ALIASES_MAX { ALIASES_MAX } else { PAIRS_PER_DOC };
         let mut taken = 0;
         // Neighbours in order first: they differ least.
         'doc: for step in 1..members.len() {
@@ -290,7 +295,7 @@ pub(crate) fn pairs(corpus: &Corpus<'_>) -> Vec<Pair> {
                 if same_origin(&corpus.classes[a], &corpus.classes[b]) {
                     pairs.push(Pair { a, b, witness: u64::from(doc) });
                     taken += 1;
-                    if taken >= PAIRS_PER_DOC {
+                    if taken >= most {
                         break 'doc;
                     }
                 }
@@ -320,7 +325,7 @@ fn pairs_by_envelope(corpus: &Corpus<'_>) -> Vec<Pair> {
             let last = suffixes.len().min(start + ENVELOPE_TOKENS_MAX + 1);
             for suffix in &suffixes[start..last] {
                 let hash = super::sketch::mix(prefix ^ suffix.rotate_left(17));
-                if hash % keep == 0 {
+                if hash.is_multiple_of(keep) {
                     envelopes.push((hash, i as u32));
                 }
             }

@@ -23,7 +23,7 @@ const CONTEXTS_PER_CORE: usize = 32;
 const INSTANCES_MAX: usize = 400;
 
 /// Cores judged in one round, best supported first.
-const CORES_MAX: usize = 200;
+const CORES_MAX: usize = 120;
 
 /// A form must be this many times as frequent as the other one to win over the shorter one.
 const MAJORITY: u32 = 3;
@@ -44,6 +44,8 @@ pub(crate) struct Search<'a> {
     /// Judgements left: the bound of the search.
     pub(crate) budget: u32,
     pub(crate) found: Vec<Rule>,
+    /// Only sizes are known of the pages.
+    pub(crate) by_size: bool,
     pub(crate) now: Timestamp,
 }
 
@@ -70,8 +72,11 @@ impl Search<'_> {
         mut self,
         priors: &[(RuleKind, Scope, Source)],
     ) -> Result<Vec<Rule>, RuleError> {
+        self.by_size = self.corpus.has_only_sizes();
         for (kind, scope, source) in priors {
-            self.attempt(kind, scope, *source, self.settings.prior_support_min as usize)?;
+            // What others proved needs no witness here to be tried; mere habit needs one.
+            let support = usize::from(*source != Source::Elsewhere);
+            self.attempt(kind, scope, *source, support)?;
         }
         for _ in 0..ROUNDS_MAX {
             let before = self.found.len();
@@ -82,9 +87,7 @@ impl Search<'_> {
             self.attempt_mined(RuleKind::SortParameters)?;
             self.path_case()?;
             self.substrings()?;
-            if !self.corpus.has_only_sizes() {
-                self.plain(propose::segments)?;
-            }
+            self.plain(propose::segments)?;
             if self.found.len() == before || self.budget == 0 {
                 break;
             }
@@ -109,7 +112,12 @@ impl Search<'_> {
         }
         self.budget -= 1;
         let verdict = self.corpus.judge(&rule);
-        if self.accepted(&verdict, support_min) && self.corpus.settles_with(&rule) {
+        let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
+        // Other views of a page have other sizes: where there is nothing but sizes, what others
+        // know is left to the trial.
+        let blind = source != Source::Mined && verdict.applicable > 0 && self.by_size;
+        let carried = blind || self.accepted(&verdict, support_min);
+        if worth && carried && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
         } else if verdict.applicable == 0 {
             return Ok(None);
@@ -137,7 +145,8 @@ impl Search<'_> {
             ..Evidence::default()
         };
         rule.state = RuleState::Candidate;
-        self.corpus.accept(rule.clone())?;
+        let other_view = self.by_size && verdict.different.len() > verdict.same.len();
+        self.corpus.accept(rule.clone(), other_view)?;
         self.found.push(rule);
         Ok(())
     }
@@ -347,6 +356,12 @@ impl Search<'_> {
         for shrink in self.directions(&specific, long, short) {
             let (from, to) = if shrink { (long, short) } else { (short, long) };
             let Some(general) = shortest.rule(from, to) else { continue };
+            // A look at the texts is far cheaper than a judgement.
+            if self.hits(&format!("{}{from}{}", shortest.left, shortest.right))
+                < self.settings.applicable_min
+            {
+                continue;
+            }
             let rule = |kind| {
                 Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
             };
@@ -363,15 +378,17 @@ impl Search<'_> {
         Ok(false)
     }
 
+    /// Counts the keys that hold a text.
+    fn hits(&self, text: &str) -> u32 {
+        let finder = memchr::memmem::Finder::new(text);
+        let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
+        let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
+        u32::try_from(hits).unwrap_or(u32::MAX)
+    }
+
     /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.
     fn directions(&self, context: &Literal, long: &str, short: &str) -> [bool; 2] {
-        let count = |core: &str| {
-            let text = format!("{}{core}{}", context.left, context.right);
-            let finder = memchr::memmem::Finder::new(&text);
-            let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
-            let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
-            u32::try_from(hits).unwrap_or(u32::MAX)
-        };
+        let count = |core: &str| self.hits(&format!("{}{core}{}", context.left, context.right));
         let (longs, shorts) = (count(long), count(short));
         let grow = longs >= shorts.saturating_mul(MAJORITY) && !short.is_empty();
         [!grow, grow]
@@ -399,11 +416,15 @@ impl Literal {
         let text = |core: &str| format!("{}{core}{}", self.left, self.right);
         let (from, to) = (text(from), text(to));
         let at_start = self.at_start && from.starts_with('/') && to.starts_with('/');
-        (!from.is_empty()).then_some(RuleKind::Substring {
-            from,
-            to,
-            at_start,
-            at_end: self.at_end,
-        })
+        let at_end = self.at_end;
+        // What makes its own pattern anew has no fixed point.
+        let again = match (at_start, at_end) {
+            (true, true) => to == from,
+            (true, false) => to.starts_with(&from),
+            (false, true) => to.ends_with(&from),
+            (false, false) => to.contains(&from),
+        };
+        let sound = !from.is_empty() && !again;
+        sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
     }
 }

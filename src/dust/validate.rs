@@ -31,6 +31,9 @@ pub struct Settings {
     pub content_credit_max: f64,
     /// Successful draws without which no rule is enforced.
     pub draws_min: u32,
+    /// Probe fetches of one rule: a trial that has spent them without one failure ends in its
+    /// favour, one with a failure goes on. Reached only where no text is known beforehand.
+    pub probes_per_rule: u32,
     /// A rule is tried where it rewrites at least this many URLs of the window per expected probe.
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
@@ -56,6 +59,7 @@ impl Default for Settings {
             error_refute: 0.01,
             content_credit_max: 0.5,
             draws_min: 8,
+            probes_per_rule: 24,
             saving_factor: 0.5,
             probe_share_max: 0.10,
             audit_share: 0.01,
@@ -163,6 +167,8 @@ pub(crate) struct Trial {
     pub(crate) failed: u32,
     pub(crate) unclear: u32,
     pub(crate) pending: u32,
+    /// Probe fetches spent.
+    pub(crate) probes: u32,
     draws_min: u32,
 }
 
@@ -196,7 +202,17 @@ impl Trial {
         }
         let mut strata: Vec<Stratum> = strata.into_values().collect();
         strata.sort_by(|a, b| (b.waiting.len(), &a.name).cmp(&(a.waiting.len(), &b.name)));
-        Trial { strata, turn: 0, ratio, same: 0, failed: 0, unclear: 0, pending: 0, draws_min }
+        Trial {
+            strata,
+            turn: 0,
+            ratio,
+            same: 0,
+            failed: 0,
+            unclear: 0,
+            pending: 0,
+            probes: 0,
+            draws_min,
+        }
     }
 
     /// Returns the next draw, strata in turn.
@@ -241,7 +257,9 @@ impl Trial {
         if self.unclear > UNCLEAR_MAX || self.unclear > 2 * self.same + 10 {
             return Standing::Exhausted;
         }
-        if self.ratio >= settings.accept_at() && self.same >= self.draws_min {
+        let paid = self.probes >= settings.probes_per_rule && self.failed == 0;
+        let clear = 4 * self.unclear <= self.same;
+        if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
             return Standing::Accepted;
         }
         let left = self.strata.iter().any(|stratum| !stratum.waiting.is_empty());
@@ -251,6 +269,11 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns how many draws are left.
+    pub(crate) fn waiting(&self) -> usize {
+        self.strata.iter().map(|stratum| stratum.waiting.len()).sum()
     }
 
     /// Returns the name of a stratum, for the record.

@@ -291,6 +291,8 @@ pub struct Extracted {
     pub blocks: Vec<TextBlock>,
     /// Forms sent by GET.
     pub forms: Vec<Form>,
+    /// True if the page has a field for a password, in a form of any method or outside of one.
+    pub password_field: bool,
     /// Entries of a sitemap or feed, whose URLs also stand in `links`.
     pub entries: Vec<SitemapEntry>,
     /// True if the page has more links than were kept.
@@ -321,6 +323,7 @@ impl Extracted {
             lang: None,
             blocks: Vec::new(),
             forms: Vec::new(),
+            password_field: false,
             entries: Vec::new(),
             truncated_links: false,
             truncated_body: false,

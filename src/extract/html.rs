@@ -300,6 +300,8 @@ impl<'d> Reader<'d, '_> {
                 "base" => self.base(),
                 "meta" => self.directive(),
                 "form" | "input" | "select" | "option" | "textarea" => {
+                    let asks = name == "input" && self.attributes.is("type", "password");
+                    self.facts.password_field |= asks;
                     self.forms.start(name, &self.attributes, self.settings);
                 }
                 "img" => self.label_by_image(),

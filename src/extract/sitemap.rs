@@ -186,8 +186,8 @@ fn read_xml(text: &str, list: &mut List<'_>) -> Result<(), SitemapError> {
             Ok(Event::Eof) => break,
             Ok(_) => {}
             Err(error) => {
-                // An entry that breaks off is dropped, like elsewhere; but where that happens in the
-                // end tag of its location, all that is needed has come.
+                // An entry that breaks off is dropped, like elsewhere; but where that happens in
+                // the end tag of its location, all that is needed has come.
                 if walk.field == Some(Field::Loc) {
                     walk.end_entry();
                 }

@@ -285,7 +285,8 @@ fn blocks_know_their_kind_region_and_links() {
 #[test]
 fn rows_of_a_template_share_their_path() {
     let facts = page(
-        "<div id=post-1><p>a</div><div id=post-23><p>b</div><div class=x><p>c</div><ul><li>d<li>e</ul>",
+        "<div id=post-1><p>a</div><div id=post-23><p>b</div><div class=x><p>c</div>\
+         <ul><li>d<li>e</ul>",
     );
     let paths: Vec<_> = facts.blocks.iter().map(|block| block.path).collect();
     assert_eq!(paths[0], paths[1]);

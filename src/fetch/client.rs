@@ -238,7 +238,7 @@ impl HyperFetch {
     ) -> Result<Response<Incoming>, Broken> {
         let made = self.requests.http1(request, self.connector.proxy());
         let made = made.map_err(Broken::unsendable)?;
-        // Framing of one-byte chunks is five times their payload; honest framing is next to nothing.
+        // Tiny chunks are framed by more bytes than they carry; honest framing is next to nothing.
         let wire_max = bytes_max.saturating_mul(2).saturating_add(FRAMING_FREE);
         let sent = Instant::now();
         let by = visit.head_deadline(&self.settings);

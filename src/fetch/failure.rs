@@ -1,16 +1,13 @@
 //! What each failure means for the next try: one table.
 
-use std::time::Duration;
-
 use super::Failure;
 
-/// When to try again after a failure, how often, and what follows when that was in vain.
+/// How often to try again after a failure, and what follows when that was in vain. How long the host
+/// rests in between is politeness.
 ///
 /// The idea of one row per kind of failure is BUbiNG's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How long the host waits before the next try; doubling is left to politeness.
-    pub wait: Duration,
     /// Tries after the first one; [`u32::MAX`] where the fault is ours and no URL may be lost.
     pub max_retries: u32,
     /// Whether a URL whose retries are used up speaks against its whole host.
@@ -20,32 +17,29 @@ pub struct RetryPolicy {
 impl Failure {
     /// Returns when and how often to try again.
     pub fn retry(self) -> RetryPolicy {
-        let policy = |secs: u64, max_retries: u32, condemns_host: bool| RetryPolicy {
-            wait: Duration::from_secs(secs),
-            max_retries,
-            condemns_host,
-        };
+        let policy =
+            |max_retries: u32, condemns_host: bool| RetryPolicy { max_retries, condemns_host };
         match self {
             // Names appear late and vanish briefly while zones are moved.
-            Failure::DnsNotFound => policy(15 * 60, 2, true),
+            Failure::DnsNotFound => policy(2, true),
             // Name servers of our own may be gone for a while, and then for every host.
-            Failure::DnsFailed => policy(5 * 60, 6, true),
+            Failure::DnsFailed => policy(6, true),
             // The same addresses would be refused again.
-            Failure::AddressRefused => policy(0, 0, true),
-            Failure::ConnectFailed => policy(10 * 60, 3, true),
-            Failure::ConnectTimeout => policy(10 * 60, 3, true),
+            Failure::AddressRefused => policy(0, true),
+            Failure::ConnectFailed => policy(3, true),
+            Failure::ConnectTimeout => policy(3, true),
             // The same host may be sound by http, or under another port's certificate.
-            Failure::TlsCertificate => policy(3600, 1, false),
-            Failure::TlsFailed => policy(30 * 60, 2, false),
-            Failure::TlsTimeout => policy(10 * 60, 2, true),
-            Failure::ProxyFailed => policy(60, u32::MAX, false),
-            Failure::FirstByteTimeout => policy(10 * 60, 2, true),
-            Failure::ClosedEarly => policy(2 * 60, 3, true),
+            Failure::TlsCertificate => policy(1, false),
+            Failure::TlsFailed => policy(2, false),
+            Failure::TlsTimeout => policy(2, true),
+            Failure::ProxyFailed => policy(u32::MAX, false),
+            Failure::FirstByteTimeout => policy(2, true),
+            Failure::ClosedEarly => policy(3, true),
             // What a server sends on purpose it sends again.
-            Failure::HeadTooLarge => policy(0, 0, false),
-            Failure::ProtocolError => policy(10 * 60, 1, false),
-            Failure::Timeout => policy(10 * 60, 2, false),
-            Failure::LocalFailure => policy(30, u32::MAX, false),
+            Failure::HeadTooLarge => policy(0, false),
+            Failure::ProtocolError => policy(1, false),
+            Failure::Timeout => policy(2, false),
+            Failure::LocalFailure => policy(u32::MAX, false),
         }
     }
 
@@ -79,7 +73,7 @@ mod tests {
     fn our_own_faults_cost_no_url_and_condemn_nobody() {
         for failure in [Failure::ProxyFailed, Failure::LocalFailure] {
             assert_eq!(failure.retry().max_retries, u32::MAX);
-            assert!(!failure.retry().condemns_host && failure.retry().wait > Duration::ZERO);
+            assert!(!failure.retry().condemns_host);
         }
     }
 

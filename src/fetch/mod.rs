@@ -156,7 +156,7 @@ pub struct Answer {
     pub headers: Vec<(String, Bytes)>,
     /// The request as sent (for HTTP/2 its HTTP/1.1 rendering), blank line included.
     pub request_block: Bytes,
-    /// Status line and headers as received (for HTTP/2 the HTTP/1.1 rendering), blank line included.
+    /// Status line and headers as received (for HTTP/2 rendered as HTTP/1.1), blank line included.
     pub head_block: Bytes,
     /// The body as it stood on the wire after the head: transfer coding and content coding intact.
     pub wire_body: Bytes,

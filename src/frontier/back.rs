@@ -110,6 +110,7 @@ pub struct Lease {
 
 /// What the loop must do next.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, taken apart at once")]
 pub enum Next {
     /// Fetch this.
     Fetch(Lease),
@@ -397,8 +398,10 @@ impl Frontier {
         if rest.beyond {
             active.record.status = beyond(&rest, &active.record, ended);
         }
-        let group = self.groups.get_mut(&lease.group).expect("a leased host has a group");
-        group.next_allowed = group.next_allowed.max(ended.plus(settings.group_delay.get()));
+        if lease.group & SHARED != 0 {
+            let group = self.groups.get_mut(&lease.group).expect("a leased host has a group");
+            group.next_allowed = group.next_allowed.max(ended.plus(settings.group_delay.get()));
+        }
         let (record, parting) = self.release(lease, ended);
         Finished { record, rest, parting }
     }

@@ -15,12 +15,12 @@ use super::server::{GOOD, Server, Step};
 /// Limits small enough that every one is reached within a moment.
 pub(crate) fn small() -> Settings {
     Settings {
-        connect: Span::millis(500),
-        tls: Span::millis(300),
-        first_byte: Span::millis(300),
-        total: Span::millis(2_000),
+        connect: Span::millis(1_000),
+        tls: Span::millis(1_000),
+        first_byte: Span::millis(750),
+        total: Span::millis(5_000),
         rate_min: ByteSize(4_000),
-        rate_window: Span::millis(200),
+        rate_window: Span::millis(400),
         head_max: ByteSize::kib(16),
         body_max: ByteSize::kib(64),
         decoded_max: ByteSize::kib(256),

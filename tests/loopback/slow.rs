@@ -96,7 +96,7 @@ async fn chunks_that_are_mostly_framing_are_cut_by_wire_bytes() {
 #[tokio::test]
 async fn robots_have_limits_of_their_own() {
     use crawler::clock::Span;
-    let settings = crawler::fetch::Settings { robots_total: Span::millis(900), ..small() };
+    let settings = crawler::fetch::Settings { robots_total: Span::secs(4), ..small() };
     let fetcher = fetcher(&settings);
     let head = b"HTTP/1.1 200 OK\r\n\r\nUser-agent: *\n".to_vec();
     for (rest, len, why) in [

@@ -3,6 +3,8 @@
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
 //! few that every test run has time for.
 
+mod content;
+mod explain;
 mod store;
 
 use std::path::Path;
@@ -11,7 +13,7 @@ use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::{
-    Crawl, DustMode, Edge, Ended, Options, Parts, SeedUrl, Settings, State, Summary,
+    Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Protect, SimWeb, WebSpec};
@@ -33,6 +35,7 @@ struct World {
     frontier: FrontierSettings,
     filter: FilterSettings,
     dust: DustMode,
+    repeats: RepeatSettings,
 }
 
 /// How a run ended.
@@ -57,6 +60,7 @@ impl World {
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
             dust: DustMode::Off,
+            repeats: RepeatSettings::default(),
         }
     }
 
@@ -77,6 +81,7 @@ impl World {
             log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
             rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
                 .expect("opens"),
+            repeats: self.repeats.clone(),
             dust: crawler::crawl::Dust { mode: self.dust, ..Default::default() },
         }
     }
@@ -111,7 +116,7 @@ impl World {
         let mut crawl = Crawl::new(edge, state, options);
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
-            homes.into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
         let db = Arc::downgrade(crawl.state().db());
         let died = self.store.died();
         let run = tokio::select! {
@@ -263,7 +268,7 @@ impl World {
         let mut crawl = Crawl::new(edge, state, options);
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
-            homes.into_iter().map(|url| SeedUrl { url, priority: None }).collect();
+            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
         crawl.run(&seeds, inbox).await.expect("no failure of our own");
         web.log().verdict().expect("a judge was appointed").violations
     }

@@ -1,8 +1,10 @@
 //! `contents`, `bands`: content-seen, exact and near.
 //!
 //! `contents`: key = kind u8 (`t` main text, `p` payload) · digest (16 bytes) · value =
-//! [`FirstCapture`].
-//! `bands`: key = band u64 · fingerprint of a URL (24 bytes) · value = bytes of its sketch.
+//! [`FirstCapture`]; and key = kind `s` · page u64 · value = fingerprint of its URL (16 bytes) and
+//! its sketch.
+//! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the first half of the
+//! fingerprint of its URL: among 100 million pages two share one with a chance of 1 in 3,700.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,27 +55,65 @@ pub fn put(batch: &mut Batch, db: &Db, kind: Kind, digest: u128, first: &FirstCa
     batch.put(db, Family::Contents, &key(kind, digest), first);
 }
 
-/// Adds a document to a band.
-pub fn put_band(batch: &mut Batch, db: &Db, band: u64, url: Fingerprint, sketch: &[u8]) {
-    let mut key = [0; 24];
+/// Adds a page to a band of the near-duplicate index.
+pub fn put_band(batch: &mut Batch, db: &Db, band: u64, page: u64) {
+    let mut key = [0; 16];
     key[..8].copy_from_slice(&band.to_be_bytes());
-    key[8..].copy_from_slice(&url.to_bytes());
-    batch.put_raw(db, Family::Bands, &key, sketch);
+    key[8..].copy_from_slice(&page.to_be_bytes());
+    batch.put_raw(db, Family::Bands, &key, &[]);
 }
 
-/// Returns documents of a band with their sketches, at most `most`.
+/// Appends to `found` the pages of a band, at most `most`.
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn band(db: &Db, band: u64, most: usize) -> Result<Vec<(Fingerprint, Vec<u8>)>, DbError> {
-    let mut found = Vec::new();
-    db.scan(Family::Bands, &band.to_be_bytes(), &[], |key, value| {
-        if key.len() != 24 || key[..8] != band.to_be_bytes() {
-            return Ok(false);
-        }
-        let url = u128::from_be_bytes(key[8..].try_into().unwrap_or_default());
-        found.push((Fingerprint(url), value.to_vec()));
-        Ok(found.len() < most)
-    })?;
-    Ok(found)
+pub fn band(db: &Db, band: u64, most: usize, found: &mut Vec<u64>) -> Result<(), DbError> {
+    let enough = found.len() + most;
+    each_band(db, band, band, |_, page| {
+        found.push(page);
+        found.len() < enough
+    })
+}
+
+/// Calls `visit` with every band and page from band `first` to band `last`, in order, until it
+/// returns false.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn each_band(
+    db: &Db,
+    first: u64,
+    last: u64,
+    mut visit: impl FnMut(u64, u64) -> bool,
+) -> Result<(), DbError> {
+    let number = |bytes: &[u8]| bytes.try_into().map(u64::from_be_bytes).unwrap_or_default();
+    let end = last.checked_add(1).map(u64::to_be_bytes);
+    let end = end.as_ref().map_or(&[][..], |end| &end[..]);
+    db.scan(Family::Bands, &first.to_be_bytes(), end, |key, _| {
+        Ok(key.len() != 16 || visit(number(&key[..8]), number(&key[8..])))
+    })
+}
+
+/// Stores the URL and the sketch of a page of the near-duplicate index.
+pub fn put_sketch(batch: &mut Batch, db: &Db, page: u64, url: Fingerprint, sketch: &[u8]) {
+    let value = [&url.to_bytes()[..], sketch].concat();
+    batch.put_raw(db, Family::Contents, &sketch_key(page), &value);
+}
+
+/// Returns the URL and the sketch of a page of the near-duplicate index.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn sketch(db: &Db, page: u64) -> Result<Option<(Fingerprint, Vec<u8>)>, DbError> {
+    let value = db.get_raw(Family::Contents, &sketch_key(page))?;
+    Ok(value.and_then(|value| {
+        let (url, sketch) = value.split_first_chunk::<16>()?;
+        Some((Fingerprint(u128::from_be_bytes(*url)), sketch.to_vec()))
+    }))
+}
+
+fn sketch_key(page: u64) -> [u8; 9] {
+    let mut key = [b's'; 9];
+    key[1..].copy_from_slice(&page.to_be_bytes());
+    key
 }

@@ -4,7 +4,8 @@
 //! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `archive` [`ArchivePosition`] · `rules` (bytes of the rule set, with its
-//! version) · `control` (what an operator changed while running, as JSON).
+//! version) · `scope` (URLs
+//! that seeds redirect to) · `control` (what an operator changed while running, as JSON).
 
 use std::collections::BTreeMap;
 
@@ -118,4 +119,5 @@ single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
 single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
+single!(scope, put_scope, Vec<String>, b"scope", "URLs that seeds redirect to");
 single!(control, put_control, String, b"control", "operator's changes");

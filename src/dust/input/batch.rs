@@ -228,6 +228,12 @@ impl Batch {
         }
     }
 
+    /// Counts and keeps a bad line that was read elsewhere.
+    pub fn bad_line(&mut self, name: &str, line: u64, why: String) {
+        self.collected.lines += 1;
+        self.bad(name, line, LineError::Json(why));
+    }
+
     fn bad(&mut self, name: &str, line: u64, error: LineError) {
         self.collected.bad += 1;
         if self.collected.bad_lines.len() < self.settings.bad_lines_shown_max {

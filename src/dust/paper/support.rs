@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use super::bucket;
+use super::bucket::{self, Bucket};
 use super::settings::Settings;
 use super::similar::Likeness;
 use super::table::Table;
@@ -94,8 +94,15 @@ struct Gather<'t, 'a> {
     powers: Vec<u64>,
     instances: Vec<Instance>,
     capacity: usize,
+    /// Whether the first pass had more instances than fit.
     overflowed: bool,
+    /// How many instances each class has, counted by the first pass.
     class_sizes: Vec<u64>,
+    /// The classes of this pass.
+    classes: std::ops::Range<u64>,
+    first_pass: bool,
+    alpha_hashes: Vec<u64>,
+    beta_hashes: Vec<u64>,
 }
 
 impl<'t, 'a> Gather<'t, 'a> {
@@ -118,66 +125,80 @@ impl<'t, 'a> Gather<'t, 'a> {
             capacity,
             overflowed: false,
             class_sizes: vec![0; CLASSES],
+            classes: 0..0,
+            first_pass: false,
+            alpha_hashes: Vec::new(),
+            beta_hashes: Vec::new(),
         }
     }
 
-    /// Gathers the instances of some hash classes, and the size of all classes in the first pass.
+    /// Gathers the instances of some hash classes; the first pass takes all, and counts them.
     fn pass(&mut self, classes: std::ops::Range<u64>) {
-        let first_pass = classes.end - classes.start == CLASSES as u64;
         self.instances.clear();
+        self.first_pass = classes.end - classes.start == CLASSES as u64;
+        self.classes = classes;
         let (table, settings, likeness) = (self.table, self.settings, self.likeness);
         let (t_low, t_high) = (settings.bucket_max_low, settings.bucket_max_high);
         let members_max = if settings.one_run { t_low } else { t_low.max(t_high) };
-        let (mut alpha_hashes, mut beta_hashes) = (Vec::new(), Vec::new());
         bucket::for_each(table, settings.substring_tokens_max, members_max, |bucket| {
-            let members = bucket.members;
-            let (low, high) = (members.len() <= t_low, members.len() <= t_high);
-            for (at, &a) in members.iter().enumerate() {
-                for &b in &members[at + 1..] {
-                    if !likeness.likely_similar(a as usize, b as usize) {
-                        continue;
-                    }
-                    let (alpha, beta) = oriented(table, a, b, bucket.first.0);
-                    let skipped = bucket.first.0;
-                    prefix_hashes(&table.url(alpha as usize)[skipped..], &mut alpha_hashes);
-                    prefix_hashes(&table.url(beta as usize)[skipped..], &mut beta_hashes);
-                    for k in bucket.last.0..=bucket.last.1 {
-                        let ends = (alpha_hashes.len() - 1 - k, beta_hashes.len() - 1 - k);
-                        for i in bucket.first.0..=bucket.first.1 {
-                            let from = i - skipped;
-                            let a = self.slice_hash(&alpha_hashes, from, ends.0);
-                            let b = self.slice_hash(&beta_hashes, from, ends.1);
-                            let key = mix(a.wrapping_add(mix(b)));
-                            let class = key >> 48;
-                            if !classes.contains(&class) {
-                                continue;
-                            }
-                            if first_pass {
-                                self.class_sizes[class as usize] += 1;
-                                if self.overflowed {
-                                    continue;
-                                }
-                                if self.instances.len() == self.capacity {
-                                    self.overflowed = true;
-                                    self.instances.clear();
-                                    continue;
-                                }
-                            }
-                            let (first, last) = (i as u16, k as u16);
-                            self.instances.push(Instance {
-                                key,
-                                alpha,
-                                beta,
-                                first,
-                                last,
-                                low,
-                                high,
-                            });
-                        }
+            for (at, &a) in bucket.members.iter().enumerate() {
+                for &b in &bucket.members[at + 1..] {
+                    if likeness.likely_similar(a as usize, b as usize) {
+                        self.pair(&bucket, oriented(table, a, b, bucket.first.0));
                     }
                 }
             }
         });
+    }
+
+    /// Makes an instance of a pair of URLs in every envelope of a rectangle.
+    fn pair(&mut self, bucket: &Bucket<'_>, (alpha, beta): (u32, u32)) {
+        let members = bucket.members.len();
+        let low = members <= self.settings.bucket_max_low;
+        let high = members <= self.settings.bucket_max_high;
+        let mut alpha_hashes = std::mem::take(&mut self.alpha_hashes);
+        let mut beta_hashes = std::mem::take(&mut self.beta_hashes);
+        // What lies outside of all substrings of the rectangle is not hashed.
+        let widest = |place: u32| {
+            let url = self.table.url(place as usize);
+            &url[bucket.first.0..url.len() - bucket.last.0]
+        };
+        prefix_hashes(widest(alpha), &mut alpha_hashes);
+        prefix_hashes(widest(beta), &mut beta_hashes);
+        for last in bucket.last.0..=bucket.last.1 {
+            let cut = 1 + last - bucket.last.0;
+            let ends = (alpha_hashes.len() - cut, beta_hashes.len() - cut);
+            for first in bucket.first.0..=bucket.first.1 {
+                let from = first - bucket.first.0;
+                let a = self.slice_hash(&alpha_hashes, from, ends.0);
+                let b = self.slice_hash(&beta_hashes, from, ends.1);
+                let key = mix(a.wrapping_add(mix(b)));
+                let (first, last) = (first as u16, last as u16);
+                self.keep(Instance { key, alpha, beta, first, last, low, high });
+            }
+        }
+        (self.alpha_hashes, self.beta_hashes) = (alpha_hashes, beta_hashes);
+    }
+
+    /// Puts an instance into the table, if it is of this pass and there is room.
+    #[inline]
+    fn keep(&mut self, instance: Instance) {
+        let class = instance.key >> (u64::BITS - CLASSES.ilog2());
+        if !self.classes.contains(&class) {
+            return;
+        }
+        if self.first_pass {
+            self.class_sizes[class as usize] += 1;
+            if self.overflowed {
+                return;
+            }
+            if self.instances.len() == self.capacity {
+                self.overflowed = true;
+                self.instances.clear();
+                return;
+            }
+        }
+        self.instances.push(instance);
     }
 
     /// Returns the hash of the tokens `from..to`, and of their number.

@@ -1,0 +1,245 @@
+//! `crawler explain`: why a URL is where it is.
+
+use std::io::BufRead;
+
+use clap::Args;
+use serde_json::json;
+
+use super::look::{self, Bench};
+use super::output::{bytes, number};
+use super::{Answer, Common, Exit, Failed};
+use crate::clock::{Clock, Timestamp};
+use crate::config::Config;
+use crate::crawl::explain::{Applied, Explanation, Judges, LineOf, State, explain as explained};
+use crate::crawl::log;
+use crate::url::CrawlUrl;
+
+/// Requests that `--history` shows.
+const HISTORY_MAX: usize = 100;
+
+/// Flags of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  crawler explain https://example.org/a?sid=1     why it was fetched, or not
+  crawler explain example.org/a --history         also every request for it, from the crawl log
+  crawler explain https://example.org/a --json    for scripts
+
+Exit codes: 0 the crawl has met it, 3 it has not.")]
+pub(super) struct ExplainArgs {
+    /// The URL
+    #[arg(value_name = "URL", required = true)]
+    urls: Vec<String>,
+    /// Show also every request for it; reads the whole crawl log
+    #[arg(long)]
+    history: bool,
+}
+
+/// Explains URLs.
+pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let db = look::open_if_there(&config)?;
+    let bench = Bench::new(&config, db.as_ref())?;
+    let judges = Judges {
+        filter: &bench.filter,
+        politeness: &bench.politeness,
+        dust: &bench.dust,
+        enforces: bench.enforces,
+    };
+    let now = Clock::system(Timestamp::ZERO).now();
+    let mut all_known = true;
+    for (number, text) in args.urls.iter().enumerate() {
+        let url = look::url_of(text)?;
+        let explanation = explained(db.as_ref(), &judges, &url, now)?;
+        all_known &= explanation.is_known();
+        let history = if args.history { history(&config, &url)? } else { Vec::new() };
+        if common.json {
+            let mut line = serde_json::to_value(&explanation)?;
+            if args.history {
+                line["history"] = json!(history);
+            }
+            println!("{line}");
+            continue;
+        }
+        if number > 0 {
+            println!();
+        }
+        print(&explanation, db.is_none());
+        for line in &history {
+            let outcome = line.failure.clone().unwrap_or_else(|| line.status.to_string());
+            let (at, purpose, then, took) = (&line.at, &line.purpose, &line.then, line.took_ms);
+            row("request", &format!("{at}  {purpose}  {outcome} in {took} ms, then {then}"));
+        }
+    }
+    Ok(if all_known { Exit::Complete } else { Exit::Nothing })
+}
+
+fn row(name: &str, text: &str) {
+    println!("  {name:<14} {text}");
+}
+
+fn print(explanation: &Explanation, no_crawl: bool) {
+    println!("{}", explanation.url);
+    match &explanation.state {
+        State::Unknown if no_crawl => row("unknown", "there is no crawl here yet"),
+        State::Unknown => row("unknown", "the crawl has not met this URL"),
+        State::Queued(line) => queued(line),
+        State::Done {
+            at,
+            status,
+            bytes: size,
+            mime,
+            content,
+            same_text_as,
+            links,
+            file,
+            offset,
+            length,
+            ..
+        } => {
+            row(
+                "done",
+                &format!("{status} at {at}, {} of {mime}, {links} links", bytes(*size as f64)),
+            );
+            let same = same_text_as.as_ref().map(|url| format!(", same text as {url}"));
+            row("content", &format!("{content}{}", same.unwrap_or_default()));
+            match (file, offset, length) {
+                (Some(file), Some(offset), Some(length)) => {
+                    row("archive", &format!("{file} offset {offset}, {length} bytes"));
+                }
+                _ => row("archive", "no record: the archive gate or the page said no"),
+            }
+        }
+        State::Refused { reason, detail, at } => {
+            row("refused", &format!("{reason} at {at}: {detail}"))
+        }
+        State::Failed { reason, detail, at, attempts } => {
+            row("failed", &format!("{reason} at {at} after {attempts} attempts: {detail}"));
+        }
+        State::Suppressed { by, by_is, rules, rules_gone, version, at } => {
+            row("suppressed", &format!("at {at} by rules of version {version}"));
+            row("stands for it", &format!("{by} ({by_is})"));
+            rules.iter().for_each(rule);
+            for id in rules_gone {
+                row("rule", &format!("{id}, which is no longer in the book"));
+            }
+        }
+    }
+    if let Some(seen) = &explanation.seen {
+        let path =
+            if seen.path.is_empty() { String::new() } else { format!(", path {}", seen.path) };
+        row("found", &format!("{} as {}{path}", seen.at, seen.step));
+        for (step, url) in seen.chain.iter().rev().skip(1).enumerate() {
+            row(if step == 0 { "from" } else { "" }, url);
+        }
+    }
+    rules(explanation);
+    let gate = |gate: &crate::crawl::explain::Gate| {
+        let word = if gate.accept { "accepts" } else { "refuses" };
+        format!("{word}: {} ({})", gate.reason, gate.code)
+    };
+    row("schedule gate", &gate(&explanation.schedule_gate));
+    row("fetch gate", &gate(&explanation.fetch_gate));
+    let robots = &explanation.robots;
+    let word = match (robots.known, robots.allowed) {
+        (false, _) => "",
+        (true, true) => "allows: ",
+        (true, false) => "disallows: ",
+    };
+    row("robots.txt", &format!("{word}{}", robots.reason));
+    if let (Some(fetched), Some(until)) = (robots.fetched, robots.valid_until) {
+        let stale = if robots.stale { " (over)" } else { "" };
+        row("", &format!("fetched {fetched}, believed until {until}{stale}"));
+    }
+    if let Some(host) = &explanation.host_state {
+        let (queued, done) = (number(host.queued), number(host.done));
+        row(
+            "host",
+            &format!("{}: {}, {queued} queued, {done} done", explanation.host, host.status),
+        );
+        row("", &format!("{}; {}, next at {}", host.standing, host.why, host.next_allowed));
+    }
+}
+
+fn queued(line: &LineOf) {
+    let before = match (line.before, line.before_is_more) {
+        (before, true) => format!("more than {} URLs of its host before it", number(before)),
+        (0, false) => "next of its host".to_owned(),
+        (before, false) => format!("{} URLs of its host before it", number(before)),
+    };
+    let word = if line.in_flight { "in flight" } else { "queued" };
+    row(word, &format!("priority {}, {before}", line.priority));
+    match line.earliest {
+        Some(at) => row("earliest", &format!("{at}: {}", line.why)),
+        None => row("earliest", &format!("not while its host stands so: {}", line.why)),
+    }
+    if line.attempts > 0 || line.busy > 0 {
+        let (failed, busy) = (line.attempts, line.busy);
+        row("before", &format!("{failed} attempts failed, {busy} met a busy host"));
+    }
+}
+
+fn rules(explanation: &Explanation) {
+    let said = &explanation.rules;
+    match &said.key {
+        None if said.of_site == 0 => row("rules", "none is known of its site"),
+        None => {
+            let (count, version) = (said.of_site, said.version);
+            row(
+                "rules",
+                &format!("none in force applies ({count} of its site, version {version})"),
+            );
+        }
+        Some(key) => {
+            let only = if said.enforced { "" } else { ", but rules are not applied in this crawl" };
+            row("rules", &format!("make it {key} (version {}{only})", said.version));
+            if let Some(holder) = &said.key_held_by {
+                row("", &format!("which {holder} stands for"));
+            }
+            said.applied.iter().for_each(rule);
+        }
+    }
+}
+
+fn rule(rule: &Applied) {
+    row("rule", &format!("{} {}", rule.id, rule.text));
+    let evidence = &rule.evidence;
+    let state = serde_json::to_value(rule.state).unwrap_or_default();
+    let changed = format!("{} since {}", state.as_str().unwrap_or_default(), rule.changed);
+    row(
+        "",
+        &format!(
+            "{changed}; same text in {} documents and {} draws, another in {} and {}; \
+             {} fetches saved",
+            evidence.documents_same,
+            evidence.draws_same,
+            evidence.documents_different,
+            evidence.draws_failed,
+            number(evidence.suppressed)
+        ),
+    );
+}
+
+/// Finds the requests for a URL in the crawl log.
+fn history(config: &Config, url: &CrawlUrl) -> Result<Vec<log::Line>, Failed> {
+    let mut found = Vec::new();
+    // Most lines are of other URLs and need no parsing.
+    let needle = serde_json::to_string(url.as_str())?;
+    for file in log::files(&config.dir.join("log")).unwrap_or_default() {
+        let reader = std::io::BufReader::new(std::fs::File::open(&file)?);
+        for line in reader.split(b'\n') {
+            let line = line?;
+            if memchr::memmem::find(&line, needle.as_bytes()).is_none() {
+                continue;
+            }
+            if let Ok(line) = serde_json::from_slice::<log::Line>(&line)
+                && line.url == url.as_str()
+            {
+                found.push(line);
+            }
+        }
+    }
+    // The latest are the ones that are asked about.
+    let skip = found.len().saturating_sub(HISTORY_MAX);
+    Ok(found.split_off(skip))
+}

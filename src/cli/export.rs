@@ -1,0 +1,219 @@
+//! `crawler export`: what the archive holds, in the forms that others read.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::look;
+use super::output::{bytes, number};
+use super::{Answer, Common, Exit, Failed};
+use crate::archive::{
+    About, Exported, Selection, export_cdxj, export_jsonl, export_wacz, export_warc,
+};
+use crate::clock::{ByteSize, Clock, Timestamp};
+use crate::config::Config;
+use crate::fetch::user_agent;
+
+/// A form of export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// One new WARC file of whole records, with requests and metadata
+    Warc,
+    /// A sorted index
+    Cdxj,
+    /// One JSON object a line; with --text also the text
+    Jsonl,
+    /// A package that browsers replay
+    Wacz,
+}
+
+/// Flags of `export`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  crawler export --out site.wacz                        all of it, for replay in a browser
+  crawler export --out pages.warc.gz --host example.org --status 200 --mime text/html
+  crawler export --format jsonl --text 1MB | jq -r .url
+  crawler export --format cdxj --since 2026-01-01
+
+The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz.
+Exit codes: 0 exported, 3 nothing matches.")]
+pub(super) struct ExportArgs {
+    /// Form of the export
+    #[arg(long, short, value_enum)]
+    format: Option<Format>,
+    /// File to write; must not exist. CDXJ and JSONL go to standard output without it
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Only URLs that contain this regular expression
+    #[arg(long, value_name = "REGEX")]
+    url: Option<String>,
+    /// Only this host and its subdomains; may be given several times
+    #[arg(long, value_name = "HOST")]
+    host: Vec<String>,
+    /// Only media types that begin so: `text/html`, `image/`
+    #[arg(long, value_name = "TYPE")]
+    mime: Vec<String>,
+    /// Only this status, or class as `4xx`
+    #[arg(long, value_name = "STATUS")]
+    status: Vec<String>,
+    /// Not before: `2026-01-31` or `2026-01-31T12:00:00Z`
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Not after
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Text of the payload in JSONL, at most so much of each
+    #[arg(long, value_name = "SIZE", default_value = "0")]
+    text: String,
+}
+
+/// Exports.
+pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let format = format_of(args)?;
+    let selection = selection(args)?;
+    let dir = look::archive_dir(&config);
+    if !dir.exists() {
+        let dir = dir.display();
+        let why =
+            format!("failed to export: there is no archive in {dir}; `crawler run` makes one");
+        return Err(Failed::with(Exit::Nothing, why));
+    }
+    let text_max: ByteSize = args.text.parse().map_err(|why| {
+        Failed::with(Exit::Usage, format!("--text {}: {why}; write a size as 1MB", args.text))
+    })?;
+    let exported = write(&config, args, format, &selection, &dir, text_max.as_len())?;
+    for (file, damage) in &exported.walked.damages {
+        eprintln!("warning: stepped over damage in {file}: {damage}");
+    }
+    if exported.too_large > 0 {
+        eprintln!("warning: {} records are too large and left out", number(exported.too_large));
+    }
+    report(common, args, &exported);
+    // A WARC file begins with a record about itself.
+    let own = u64::from(format == Format::Warc);
+    let found = exported.records > own || (format == Format::Wacz && exported.bytes > 0);
+    Ok(if found { Exit::Complete } else { Exit::Nothing })
+}
+
+fn write(
+    config: &Config,
+    args: &ExportArgs,
+    format: Format,
+    selection: &Selection,
+    dir: &Path,
+    text_max: usize,
+) -> Result<Exported, Failed> {
+    let agent = user_agent(&config.name, env!("CARGO_PKG_VERSION"), &config.contact);
+    let about = About {
+        software: format!("{}/{}", config.name, env!("CARGO_PKG_VERSION")),
+        user_agent: agent,
+        contact: config.contact.clone(),
+        robots: "RFC 9309".to_owned(),
+    };
+    let now = Clock::system(Timestamp::ZERO).now();
+    let Some(target) = &args.out else {
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let exported = lines(format, dir, selection, text_max, &mut out)?;
+        out.flush().context("write to standard output")?;
+        return Ok(exported);
+    };
+    if target.exists() {
+        return Err(Failed::with(
+            Exit::Usage,
+            format!("{} is there already; name another file, or remove it", target.display()),
+        ));
+    }
+    Ok(match format {
+        Format::Warc => export_warc(dir, selection, target, &config.archive, &about, now)?,
+        Format::Wacz => export_wacz(dir, selection, target, &config.archive, &about, now)?,
+        Format::Cdxj | Format::Jsonl => {
+            let file =
+                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+            let mut out = BufWriter::new(file);
+            let exported = lines(format, dir, selection, text_max, &mut out)?;
+            out.flush().with_context(|| format!("write {}", target.display()))?;
+            exported
+        }
+    })
+}
+
+fn lines(
+    format: Format,
+    dir: &Path,
+    selection: &Selection,
+    text_max: usize,
+    out: &mut dyn Write,
+) -> Result<Exported, Failed> {
+    Ok(match format {
+        Format::Cdxj => export_cdxj(dir, selection, out)?,
+        _ => export_jsonl(dir, selection, text_max, out)?,
+    })
+}
+
+fn report(common: &Common, args: &ExportArgs, exported: &Exported) {
+    let Some(target) = args.out.as_ref().filter(|_| !common.quiet) else { return };
+    if common.json {
+        let report = json!({
+            "file": target,
+            "records": exported.records,
+            "bytes": exported.bytes,
+            "left_out": exported.too_large,
+            "damages": exported.walked.damages.len(),
+        });
+        println!("{report}");
+    } else {
+        let (records, size) = (number(exported.records), bytes(exported.bytes as f64));
+        println!("{}: {records} records, {size}", target.display());
+    }
+}
+
+fn format_of(args: &ExportArgs) -> Result<Format, Failed> {
+    let name = args.out.as_ref().map(|out| out.display().to_string()).unwrap_or_default();
+    let by_name = [
+        (".warc", Format::Warc),
+        (".warc.gz", Format::Warc),
+        (".cdxj", Format::Cdxj),
+        (".jsonl", Format::Jsonl),
+        (".wacz", Format::Wacz),
+    ];
+    let named = by_name.iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| *format);
+    let Some(format) = args.format.or(named) else {
+        let why = "the form of the export is not known: give --format warc, cdxj, jsonl or wacz, or \
+                   --out with a name that ends so";
+        return Err(Failed::with(Exit::Usage, why));
+    };
+    if args.out.is_none() && matches!(format, Format::Warc | Format::Wacz) {
+        let why = "WARC and WACZ are written to a file: add --out FILE";
+        return Err(Failed::with(Exit::Usage, why));
+    }
+    Ok(format)
+}
+
+fn selection(args: &ExportArgs) -> Result<Selection, Failed> {
+    let url = args.url.as_deref().map(regex::Regex::new).transpose().map_err(|error| {
+        Failed::with(Exit::Usage, format!("--url is no regular expression: {error}"))
+    })?;
+    let time = |name: &str, text: &Option<String>, rest: &str| -> Result<_, Failed> {
+        let Some(text) = text else { return Ok(None) };
+        let full = if text.contains('T') { text.clone() } else { format!("{text}{rest}") };
+        let at = Timestamp::from_rfc3339(&full).ok_or_else(|| {
+            let why = format!("--{name} {text}: write 2026-01-31 or 2026-01-31T12:00:00Z");
+            Failed::with(Exit::Usage, why)
+        })?;
+        Ok(Some(at))
+    };
+    Ok(Selection {
+        url,
+        hosts: args.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
+        mimes: args.mime.clone(),
+        statuses: args.status.clone(),
+        since: time("since", &args.since, "T00:00:00Z")?,
+        until: time("until", &args.until, "T23:59:59Z")?,
+    })
+}

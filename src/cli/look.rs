@@ -1,0 +1,125 @@
+//! What commands that look at a crawl share: its state, its judges, its seeds.
+
+use std::path::{Path, PathBuf};
+
+use super::Failed;
+use super::run::read_seeds;
+use crate::config::Config;
+use crate::crawl::DustMode;
+use crate::db::families::{meta, urls};
+use crate::db::{Db, DbError};
+use crate::dust;
+use crate::filter::Filter;
+use crate::frontier::Rules;
+use crate::url::CrawlUrl;
+
+/// Where the state of a crawl lies.
+pub(super) fn state_dir(config: &Config) -> PathBuf {
+    config.dir.join("state")
+}
+
+/// Where its archive lies.
+pub(super) fn archive_dir(config: &Config) -> PathBuf {
+    config.dir.join(&config.archive.dir)
+}
+
+/// Opens the state for reading.
+pub(super) fn open(config: &Config) -> Result<Db, Failed> {
+    Ok(Db::open_read_only(&state_dir(config), &config.state)?)
+}
+
+/// Opens the state for reading, or returns `None` where there is no crawl yet.
+pub(super) fn open_if_there(config: &Config) -> Result<Option<Db>, Failed> {
+    match Db::open_read_only(&state_dir(config), &config.state) {
+        Ok(db) => Ok(Some(db)),
+        Err(DbError::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the number of the process that is crawling here, if one is.
+pub(super) fn running(state_dir: &Path, db: &Db) -> Result<Option<u32>, Failed> {
+    let session = meta::session(db)?.unwrap_or_default();
+    if !session.ended.is_empty() {
+        return Ok(None);
+    }
+    let pid = std::fs::read_to_string(state_dir.join("PID")).unwrap_or_default();
+    let Ok(pid) = pid.trim().parse::<u32>() else { return Ok(None) };
+    let alive = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    Ok(alive.filter(|pid| rustix::process::test_kill_process(*pid).is_ok()).map(|_| pid))
+}
+
+/// The judges of a crawl, built from its settings and seeds.
+pub(super) struct Bench {
+    pub(super) filter: Filter,
+    pub(super) politeness: Rules,
+    pub(super) dust: dust::Settings,
+    pub(super) enforces: bool,
+}
+
+impl Bench {
+    /// Builds them. Scope is measured from seeds; a crawl whose configuration lists none was given
+    /// them on its command line, so they are looked up in its ledger.
+    pub(super) fn new(config: &Config, db: Option<&Db>) -> Result<Bench, Failed> {
+        let mut seeds: Vec<CrawlUrl> =
+            read_seeds(config, &[])?.into_iter().map(|seed| seed.url).collect();
+        if let Some(db) = db.filter(|_| seeds.is_empty()) {
+            urls::each(db, |_, record| {
+                if record.via.is_none()
+                    && let Ok(url) = CrawlUrl::parse(&record.url)
+                {
+                    seeds.push(url);
+                }
+                true
+            })?;
+        }
+        Ok(Bench {
+            filter: Filter::new(&config.scope, &seeds)?,
+            politeness: Rules::new(config.politeness.clone(), &config.host),
+            dust: config.dust.book(),
+            enforces: matches!(config.dust_mode(), DustMode::Auto | DustMode::Enforce),
+        })
+    }
+}
+
+/// Reads a URL as people write it: a bare name is taken for `http://`, as in seed lists.
+pub(super) fn url_of(text: &str) -> Result<CrawlUrl, Failed> {
+    let bare = !text.contains("://") && !has_other_scheme(text);
+    let full = if bare { format!("http://{text}") } else { text.to_owned() };
+    CrawlUrl::parse(&full).map_err(|error| {
+        Failed::with(
+            super::Exit::Usage,
+            format!("`{text}` is no URL that can be crawled: {error}; write it as http(s)://…"),
+        )
+    })
+}
+
+/// Returns true for `mailto:someone`, and false for `example.org:8080/x`.
+fn has_other_scheme(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        let is_name = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+        is_name && !rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_is_a_url_and_another_scheme_is_none() {
+        for (text, want) in [
+            ("example.org", Some("http://example.org/")),
+            ("example.org:8080/x", Some("http://example.org:8080/x")),
+            ("localhost:8080", Some("http://localhost:8080/")),
+            ("HTTPS://Example.org/a", Some("https://example.org/a")),
+            ("[::1]:80/x", Some("http://[::1]/x")),
+            ("mailto:x@y.test", None),
+            ("ftp://y.test/", None),
+            ("", None),
+        ] {
+            let url = url_of(text).ok().map(|url| url.to_string());
+            assert_eq!(url.as_deref(), want, "{text}");
+        }
+    }
+}

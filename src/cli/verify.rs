@@ -1,0 +1,165 @@
+//! `crawler verify` and `crawler repair`: is everything there, and what can be mended.
+
+use clap::Args;
+use serde_json::json;
+
+use super::look;
+use super::output::{bytes, number};
+use super::{Answer, Common, Exit};
+use crate::archive;
+use crate::crawl::verify::verify_state;
+use crate::db::Db;
+
+/// Records that are looked for unless `--all` is given.
+const SAMPLE: u64 = 10_000;
+
+/// Flags of `verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  crawler verify                    state, ledger, counters, archive and indexes
+  crawler verify --all              look for every archive record that the ledger names
+  crawler verify --archive-only     only the WARC files, as for an archive from elsewhere
+
+Exit codes: 0 all is well, 3 there is no crawl, 20 something is wrong; each problem is one line.")]
+pub(super) struct VerifyArgs {
+    /// Look for every archive record that the ledger names, not for 10,000 of them
+    #[arg(long)]
+    all: bool,
+    /// Check only the archive
+    #[arg(long, conflicts_with = "state_only")]
+    archive_only: bool,
+    /// Check only the state
+    #[arg(long)]
+    state_only: bool,
+}
+
+/// Checks state and archive; exit code 20 if anything is wrong.
+pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let dir = look::archive_dir(&config);
+    let mut state = None;
+    if !args.archive_only {
+        let db = look::open(&config)?;
+        if let Some(pid) = look::running(&look::state_dir(&config), &db)?
+            && !common.quiet
+        {
+            eprintln!("process {pid} is crawling here: what it writes meanwhile is not seen");
+        }
+        let most = if args.all { u64::MAX } else { SAMPLE };
+        let records = (!args.state_only).then_some(dir.as_path());
+        state = Some(verify_state(&db, records, most)?);
+    }
+    let warcs = if args.state_only { None } else { Some(archive::verify(&dir)?) };
+    let clean = state.as_ref().is_none_or(|report| report.is_clean())
+        && warcs.as_ref().is_none_or(|report| report.is_clean());
+    let exit = if clean { Exit::Complete } else { Exit::Verify };
+    if common.json {
+        println!("{}", json!({ "clean": clean, "state": state, "archive": warcs }));
+        return Ok(exit);
+    }
+    if let Some(report) = &state {
+        for fault in &report.problems {
+            println!("state: {}: {}", fault.code, fault.detail);
+        }
+        more(report.problems_unnamed);
+        let words: Vec<String> =
+            report.urls.iter().map(|(word, count)| format!("{} {word}", number(*count))).collect();
+        if !common.quiet {
+            println!(
+                "state      {} rows, {} hosts, {} waiting; URLs: {}",
+                number(report.rows),
+                number(report.hosts),
+                number(report.waiting),
+                if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+            );
+            let (looked, named) = (number(report.records), number(report.records_named));
+            println!("records    {looked} of {named} that the ledger names were looked for");
+        }
+    }
+    if let Some(report) = &warcs {
+        report.problems.iter().for_each(|problem| println!("archive: {problem}"));
+        more(report.problems_unnamed);
+        if !common.quiet {
+            println!(
+                "archive    {} files, {} records, {}, {} digests right",
+                number(report.files),
+                number(report.records),
+                bytes(report.bytes as f64),
+                number(report.digests)
+            );
+        }
+    }
+    if !common.quiet {
+        println!("{}", if clean { "all is well" } else { "something is wrong" });
+    }
+    if !clean {
+        eprintln!(
+            "torn tails, unfinished files and indexes are mended by `crawler repair`; a record or \
+             row that is lost is fetched again only by a new crawl, or comes back from a copy"
+        );
+    }
+    Ok(exit)
+}
+
+fn more(unnamed: u64) {
+    if unnamed > 0 {
+        println!("… and {} more", number(unnamed));
+    }
+}
+
+/// Flags of `repair`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  crawler repair            cut torn tails and finish files that a crash left open
+  crawler repair --index    make every CDXJ index anew as well
+
+It needs no network and changes no whole record. A crawl that is to go on needs no repair: `crawler
+run` mends by itself what a crash left. Exit codes: 0 nothing is left to mend, 20 damage is left,
+75 a crawl is writing here.")]
+pub(super) struct RepairArgs {
+    /// Make the index of every file anew
+    #[arg(long)]
+    index: bool,
+}
+
+/// Mends the archive.
+pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let state_dir = look::state_dir(&config);
+    // Held for as long as the archive is changed: no crawl may begin meanwhile.
+    let _state = match state_dir.join("CURRENT").exists() {
+        true => Some(Db::open(&state_dir, &config.state)?),
+        false => None,
+    };
+    let repaired = archive::repair(&look::archive_dir(&config), args.index)?;
+    let exit = if repaired.left.is_empty() { Exit::Complete } else { Exit::Verify };
+    let cuts: Vec<String> = repaired.cuts.iter().map(ToString::to_string).collect();
+    let left: Vec<String> =
+        repaired.left.iter().map(|(file, damage)| format!("{file}: {damage}")).collect();
+    if common.json {
+        let report = json!({
+            "cuts": cuts,
+            "finished": repaired.finished,
+            "indexed": repaired.indexed,
+            "left": left,
+        });
+        println!("{report}");
+        return Ok(exit);
+    }
+    cuts.iter().for_each(|cut| println!("cut        {cut}"));
+    repaired.finished.iter().for_each(|file| println!("finished   {file}"));
+    repaired.indexed.iter().for_each(|file| println!("indexed    {file}"));
+    left.iter().for_each(|damage| println!("left       {damage}"));
+    if !common.quiet && cuts.is_empty() && repaired.finished.is_empty() && left.is_empty() {
+        println!("there was nothing to mend");
+    }
+    if !left.is_empty() {
+        eprintln!(
+            "damage with whole records behind it stays: cutting it out would move records that the \
+             state knows by their place; `crawler export` copies all whole records to a new file"
+        );
+    }
+    Ok(exit)
+}

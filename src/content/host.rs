@@ -1,0 +1,256 @@
+//! What the content stage knows of one host, in one row: how it answers nonsense, and how much new
+//! text it brings.
+//!
+//! The way of a page: a visit takes [`HostContent::errors`], a snapshot, and judges the page it has
+//! analysed with [`HostErrors::judge`]; the loop then gives the outcome to [`HostContent::settle`],
+//! which says what follows for the archive, the links and the host. An answer to a probe goes to
+//! [`HostContent::note_probe`] instead.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::Analysis;
+use super::probes::{Probe, plan};
+use super::seen_text::{FollowRepeats, Known, SeenText};
+use super::site_model::Reader;
+use super::soft_error::HostErrors;
+use super::trap::{Brought, HostTrap, Level, Transition, TrapSettings, section_of};
+
+/// Settings of what is made of a host's pages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct HostSettings {
+    /// Requests for what cannot exist that a host is sent, at most 6; 0 to send none.
+    pub probes: usize,
+    /// Pages of a host before it is probed: small hosts are not worth it.
+    pub probe_after_pages: u32,
+    /// When a host is slowed, put last and parked.
+    pub trap: TrapSettings,
+}
+
+impl Default for HostSettings {
+    fn default() -> Self {
+        HostSettings { probes: 4, probe_after_pages: 12, trap: TrapSettings::default() }
+    }
+}
+
+/// What one page turned out to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome<'a> {
+    /// Path and query.
+    pub target: &'a str,
+    /// The analysis of the page; `None` for a payload without text, such as an image.
+    pub analysis: Option<&'a Analysis>,
+    /// It was judged to be a soft error.
+    pub junk: bool,
+    /// Another address gave the same payload.
+    pub known_payload: bool,
+    /// Another address gave the same main text.
+    pub known_text: bool,
+    /// Another address gave nearly the same main text, where that is known.
+    pub known_nearly: bool,
+}
+
+/// What follows from a page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settled {
+    /// What the archive and the links make of it; links of junk are not followed.
+    pub seen: SeenText,
+    /// How links into its section are treated now.
+    pub level: Level,
+    /// Changes of level, to be logged.
+    pub changes: Vec<Transition>,
+}
+
+/// What is known of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostContent {
+    errors: Arc<HostErrors>,
+    trap: HostTrap,
+    planned: bool,
+}
+
+impl HostContent {
+    /// Returns how the host answers nonsense, as known now.
+    pub fn errors(&self) -> Arc<HostErrors> {
+        Arc::clone(&self.errors)
+    }
+
+    /// Returns the evidence about new text.
+    pub fn trap(&self) -> &HostTrap {
+        &self.trap
+    }
+
+    /// Puts the host back among the healthy: an operator's decision.
+    pub fn forgive(&mut self) {
+        self.trap.forgive();
+    }
+
+    /// Plans probes again if not one was answered: those of a run that ended too early are gone.
+    pub fn forget_unanswered(&mut self) {
+        self.planned &= self.errors.probes() > 0;
+    }
+
+    /// Returns the probes that are due, once: each is a fetch under a lease of its own. `known` are
+    /// some paths with queries of the host, the more the better the plan.
+    pub fn probes_due(&mut self, seed: u64, known: &[&str], settings: &HostSettings) -> Vec<Probe> {
+        if self.planned || self.trap.pages() < settings.probe_after_pages {
+            return Vec::new();
+        }
+        self.planned = true;
+        plan(seed, known, settings.probes)
+    }
+
+    /// Takes note of the answer to a probe.
+    pub fn note_probe(&mut self, probe: &Probe, status: u16, page: Option<&Analysis>) {
+        Arc::make_mut(&mut self.errors).note_probe(probe, status, page);
+    }
+
+    /// Takes note of a page, and says what follows.
+    pub fn settle(&mut self, page: &Outcome<'_>, settings: &HostSettings) -> Settled {
+        let section = section_of(page.target);
+        let before = self.trap.level(section);
+        let mut changes = Vec::new();
+        if let Some(analysis) = page.analysis {
+            if !page.junk && !self.errors.has_sample() {
+                Arc::make_mut(&mut self.errors).note_page(analysis);
+            }
+            let brought = Brought {
+                core_digest: analysis.core_digest,
+                sample: analysis.sample,
+                repeat: page.known_payload || page.known_text && !analysis.thin,
+                near_repeat: page.known_nearly,
+                thin: analysis.thin,
+                junk: page.junk,
+            };
+            changes = self.trap.note(section, &brought, &settings.trap);
+        }
+        let known = Known {
+            payload: page.known_payload,
+            text: page.known_text,
+            thin: page.analysis.is_none_or(|analysis| analysis.thin),
+            host: before,
+        };
+        let mut seen = SeenText::decide(known, FollowRepeats::Auto);
+        if page.junk {
+            (seen.follow, seen.reason) = (false, "no content: a soft error");
+        }
+        Settled { seen, level: self.trap.level(section), changes }
+    }
+
+    /// Encodes what is known, for storage: whether probes were planned u8, the length u32 of the
+    /// errors and they, then the trap.
+    pub fn encode(&self) -> Vec<u8> {
+        let errors = self.errors.encode();
+        let mut out = vec![u8::from(self.planned)];
+        out.extend((errors.len() as u32).to_le_bytes());
+        out.extend(errors);
+        out.extend(self.trap.encode());
+        out
+    }
+
+    /// Decodes what [`HostContent::encode`] wrote; `None` for anything else.
+    pub fn decode(bytes: &[u8]) -> Option<HostContent> {
+        let mut read = Reader(bytes);
+        let planned = read.u8()? != 0;
+        let len = read.u32()? as usize;
+        let (errors, trap) = read.0.split_at_checked(len)?;
+        let errors = Arc::new(HostErrors::decode(errors)?);
+        Some(HostContent { errors, trap: HostTrap::decode(trap)?, planned })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::junk::SoftHost;
+    use crate::content::pages::borrowed;
+    use crate::content::soft_error::{Answer, Junk};
+    use crate::content::{Boilerplate, Content, Page, Repeat};
+
+    fn analysed(blocks: &[crate::content::pages::OwnBlock]) -> Analysis {
+        let blocks = borrowed(blocks);
+        Content::default().analyse(&Page { blocks: &blocks, links: 0 }, &Boilerplate::default())
+    }
+
+    fn outcome<'a>(target: &'a str, analysis: &'a Analysis) -> Outcome<'a> {
+        Outcome {
+            target,
+            analysis: Some(analysis),
+            junk: false,
+            known_payload: false,
+            known_text: false,
+            known_nearly: false,
+        }
+    }
+
+    #[test]
+    fn a_host_is_probed_once_and_then_its_dead_links_are_known() {
+        let (soft, settings) = (SoftHost::new(9), HostSettings::default());
+        let mut host = HostContent::default();
+        assert_eq!(host.probes_due(1, &[], &settings), []);
+        for n in 0..settings.probe_after_pages {
+            let page = analysed(&soft.page(u64::from(n)));
+            let settled = host.settle(&outcome(&format!("/a/{n}"), &page), &settings);
+            assert!(settled.seen.follow && settled.changes.is_empty());
+        }
+        let probes = host.probes_due(1, &["/a/1.html"], &settings);
+        assert!((2..=4).contains(&probes.len()));
+        assert_eq!(host.probes_due(1, &[], &settings), []);
+        for (visit, probe) in (0..).zip(&probes) {
+            let page = analysed(&soft.nothing_at(&probe.target, visit));
+            host.note_probe(probe, 200, Some(&page));
+        }
+        let dead = soft.nothing_at("/a/gone.html", 99);
+        let (analysis, blocks) = (analysed(&dead), borrowed(&dead));
+        let answer = Answer {
+            target: "/a/gone.html",
+            title: "",
+            blocks: &blocks,
+            analysis: &analysis,
+            password_field: false,
+            text_seen_elsewhere: false,
+        };
+        let junk = host.errors().judge(&answer).unwrap();
+        assert_eq!(junk.junk, Junk::Soft404);
+        let page = Outcome { junk: true, ..outcome("/a/gone.html", &analysis) };
+        assert!(!host.settle(&page, &settings).seen.follow);
+        assert_eq!(HostContent::decode(&host.encode()), Some(host.clone()));
+        assert_eq!(HostContent::decode(&host.encode()[1..]), None);
+    }
+
+    #[test]
+    fn repeats_are_followed_until_the_host_is_slowed() {
+        let (soft, settings) = (SoftHost::new(10), HostSettings::default());
+        let mut host = HostContent::default();
+        let page = analysed(&soft.page(1));
+        let again = Outcome { known_text: true, ..outcome("/a/1?s=1", &page) };
+        let first = host.settle(&again, &settings);
+        assert_eq!((first.seen.repeat, first.seen.follow), (Some(Repeat::Text), true));
+        let settled: Vec<Settled> = (0..20).map(|_| host.settle(&again, &settings)).collect();
+        assert_eq!(settled[19].level, Level::Slowed);
+        assert!(!settled[19].seen.follow);
+        assert!(settled.iter().any(|settled| !settled.changes.is_empty()));
+        host.forgive();
+        assert_eq!(host.trap().worst(), Level::Healthy);
+    }
+
+    #[test]
+    fn payloads_without_text_say_nothing_about_text() {
+        let mut host = HostContent::default();
+        let image = Outcome {
+            target: "/a.png",
+            analysis: None,
+            junk: false,
+            known_payload: true,
+            known_text: false,
+            known_nearly: false,
+        };
+        for _ in 0..50 {
+            let settled = host.settle(&image, &HostSettings::default());
+            assert_eq!(settled.seen.repeat, Some(Repeat::Payload));
+            assert_eq!(settled.level, Level::Healthy);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! The near-duplicate index in the state: pages are added in the batch of their visit, and looked
+//! for by the visits of others.
+
+use serde::{Deserialize, Serialize};
+
+use crate::content::near::{BandKey, BandStore, NearIndex, NearSettings, PageId, band_keys};
+use crate::content::{Analysis, WideSketch};
+use crate::db::families::content as contents;
+use crate::db::{Batch, Db, DbError};
+use crate::url::Fingerprint;
+
+/// What is done about near-duplicates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NearMode {
+    /// Nothing.
+    Off,
+    /// Pages are indexed, for `crawler dups`.
+    Index,
+    /// Pages are indexed, and each is looked up when it comes: for the crawl log, and as evidence
+    /// that a host repeats itself.
+    #[default]
+    LookUp,
+}
+
+/// A near-duplicate of a page.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Near {
+    /// Its URL.
+    pub(super) url: Fingerprint,
+    /// Estimated resemblance.
+    pub(super) resemblance: f64,
+}
+
+/// Returns the number of a page in the index.
+pub fn page_id(url: Fingerprint) -> PageId {
+    (url.0 >> 64) as u64
+}
+
+/// Returns the stored sketch of a page of the index.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn stored_sketch(db: &Db, page: PageId) -> Result<Option<WideSketch>, DbError> {
+    let found = contents::sketch(db, page)?;
+    Ok(found.and_then(|(_, bytes)| bytes.try_into().ok()).map(WideSketch::from_bytes))
+}
+
+/// Returns the page that is most like this one, if any is near enough.
+///
+/// # Errors
+/// Returns what the database says.
+pub(super) fn nearest(
+    db: &Db,
+    settings: &NearSettings,
+    own: Fingerprint,
+    analysis: &Analysis,
+) -> Result<Option<Near>, DbError> {
+    let Some(sketch) = &analysis.wide else { return Ok(None) };
+    let store = StoredBands { db, url: own, batch: Batch::default() };
+    for (page, resemblance) in NearIndex::new(settings.clone(), store).find(sketch)? {
+        if let Some((url, _)) = contents::sketch(db, page)?
+            && url != own
+        {
+            return Ok(Some(Near { url, resemblance }));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds a page to the index, unless it is thin.
+///
+/// # Errors
+/// Returns what the database says.
+pub(super) fn add(
+    db: &Db,
+    batch: &mut Batch,
+    settings: &NearSettings,
+    url: Fingerprint,
+    analysis: &Analysis,
+) -> Result<(), DbError> {
+    let Some(sketch) = &analysis.wide else { return Ok(()) };
+    let mut store = StoredBands { db, url, batch: std::mem::take(batch) };
+    let put = store.put(page_id(url), sketch, &band_keys(sketch, settings));
+    *batch = store.batch;
+    put
+}
+
+/// The index, with the batch that takes what is added under one URL.
+struct StoredBands<'d> {
+    db: &'d Db,
+    url: Fingerprint,
+    batch: Batch,
+}
+
+impl BandStore for StoredBands<'_> {
+    type Error = DbError;
+
+    fn put(&mut self, page: PageId, sketch: &WideSketch, keys: &[BandKey]) -> Result<(), DbError> {
+        keys.iter().for_each(|key| contents::put_band(&mut self.batch, self.db, key.0, page));
+        contents::put_sketch(&mut self.batch, self.db, page, self.url, sketch.bytes());
+        Ok(())
+    }
+
+    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
+        contents::band(self.db, key.0, limit, out)
+    }
+
+    fn sketch(&self, page: PageId) -> Result<Option<WideSketch>, DbError> {
+        stored_sketch(self.db, page)
+    }
+}

@@ -1,0 +1,305 @@
+//! What follows from text that comes back, and from answers that are no content: hosts are probed,
+//! slowed, put last and parked.
+//!
+//! What is known of a host's texts is one row of `sites`. It is held here while the host is busy and
+//! written after every [`PAGES_UNSAVED`] pages, when it changes a decision, and when it makes room:
+//! a crash costs a few pages of evidence, and no page a write of 5 KiB.
+
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
+use serde::{Deserialize, Serialize};
+
+use super::learn::{Asker, ProbeFlight};
+use super::near::NearMode;
+use super::state::State;
+use super::visit::PageFacts;
+use crate::clock::Timestamp;
+use crate::content::host::{HostContent, HostSettings, Outcome, Settled};
+use crate::content::near::NearSettings;
+use crate::content::probes::Probe;
+use crate::content::soft_error::HostErrors;
+use crate::content::trap::{Level, section_of};
+use crate::db::families::dust::{self as sites, Kind};
+use crate::db::{Batch, Db, DbError};
+use crate::fetch::Outcome as Fetched;
+use crate::frontier::{HostStatus, Lease};
+use crate::url::{CrawlUrl, Host};
+
+/// Pages of a host after which its row is written again.
+const PAGES_UNSAVED: u32 = 16;
+
+/// Paths of a host that are remembered until its probes are planned.
+const TARGETS_MAX: usize = 32;
+
+/// Redirects within a host that a probe for nothing follows.
+const HOPS_MAX: u8 = 3;
+
+/// Settings of what follows from repeats and soft errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "snake_case")]
+pub struct RepeatSettings {
+    /// Near-duplicates: `off`, `index` them for `crawler dups`, or also `look_up` each page at once,
+    /// for the crawl log and as evidence of traps.
+    pub near_duplicates: NearMode,
+    /// Hosts whose texts are held in memory; 5 to 20 KiB each.
+    pub hosts_held: usize,
+    /// What is made of a host's pages.
+    pub host: HostSettings,
+    /// When two texts are near-duplicates.
+    pub near: NearSettings,
+}
+
+impl Default for RepeatSettings {
+    fn default() -> Self {
+        RepeatSettings {
+            near_duplicates: NearMode::default(),
+            hosts_held: 1024,
+            host: HostSettings::default(),
+            near: NearSettings::default(),
+        }
+    }
+}
+
+/// What is known of the texts of busy hosts.
+#[derive(Debug)]
+pub(super) struct HostTexts {
+    held: LruCache<Host, Held>,
+    /// Rows for the next batch.
+    unwritten: Vec<(Host, Vec<u8>)>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    content: HostContent,
+    /// Pages since it was last written.
+    unsaved: u32,
+    /// Some paths with queries, for the plan of its probes.
+    targets: Vec<String>,
+    /// Whether probes of an earlier run have been looked for.
+    is_checked: bool,
+}
+
+impl HostTexts {
+    pub(super) fn new(most: usize) -> Self {
+        let most = NonZeroUsize::new(most.max(16)).unwrap_or(NonZeroUsize::MIN);
+        HostTexts { held: LruCache::new(most), unwritten: Vec::new() }
+    }
+
+    fn of(&mut self, db: &Db, host: &Host) -> Result<&mut Held, DbError> {
+        if !self.held.contains(host) {
+            let waiting = self.unwritten.iter().rev().find(|(name, _)| name == host);
+            let stored = match waiting {
+                Some((_, bytes)) => Some(bytes.clone()),
+                None => sites::get(db, Kind::Errors, host.as_str())?,
+            };
+            // A row of another version is as good as none.
+            let content = stored.and_then(|bytes| HostContent::decode(&bytes)).unwrap_or_default();
+            let gone = self.held.push(host.clone(), Held { content, ..Held::default() });
+            if let Some((name, gone)) = gone.filter(|(_, gone)| gone.unsaved > 0) {
+                self.unwritten.push((name, gone.content.encode()));
+            }
+        }
+        Ok(self.held.get_or_insert_mut(host.clone(), Held::default))
+    }
+
+    /// Returns how links into a place are treated, if its host is busy.
+    fn level(&self, url: &CrawlUrl) -> Option<(Level, Level)> {
+        let trap = self.held.peek(&url.host())?.content.trap();
+        Some((trap.level(section_of(url.path_and_query())), trap.level(None)))
+    }
+
+    fn save(&mut self, host: &Host) {
+        if let Some(held) = self.held.peek_mut(host) {
+            held.unsaved = 0;
+            self.unwritten.push((host.clone(), held.content.encode()));
+        }
+    }
+
+    /// Puts what must be written into the batch.
+    pub(super) fn flush(&mut self, batch: &mut Batch, db: &Db) {
+        for (host, bytes) in self.unwritten.drain(..) {
+            sites::put(batch, db, Kind::Errors, host.as_str(), &bytes);
+        }
+    }
+
+    /// Prepares everything that changed to be written.
+    pub(super) fn save_all(&mut self) {
+        for (host, held) in &mut self.held {
+            if std::mem::take(&mut held.unsaved) > 0 {
+                self.unwritten.push((host.clone(), held.content.encode()));
+            }
+        }
+    }
+}
+
+/// How the links of a page are treated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Standing {
+    /// The host, or this part of it, was showing what is known before this page came.
+    pub(super) repeats: bool,
+    /// Its links come last.
+    pub(super) last: bool,
+    /// Factor on the host's gap.
+    pub(super) slower: u32,
+}
+
+impl State {
+    /// Returns how a host answers nonsense, as known now.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn errors_of(&mut self, host: &Host) -> Result<std::sync::Arc<HostErrors>, DbError> {
+        Ok(self.texts.of(&self.db, host)?.content.errors())
+    }
+
+    /// Takes note of a page of a host: what follows for the host is done, what follows for its links
+    /// is returned.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn settle_text(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+        facts: &PageFacts,
+        now: Timestamp,
+    ) -> Result<Standing, DbError> {
+        let url = &lease.waiting.url;
+        let host = url.host();
+        let outcome = Outcome {
+            target: url.path_and_query(),
+            analysis: facts.analysis.as_ref(),
+            junk: facts.junk.is_some(),
+            known_payload: facts.known_payload,
+            known_text: facts.repeats.is_some(),
+            known_nearly: facts.near.is_some(),
+        };
+        if !self.texts.of(&self.db, &host)?.is_checked {
+            self.forget_unanswered(&host)?;
+        }
+        let settings = &self.repeats.host;
+        let held = self.texts.of(&self.db, &host)?;
+        let before = held.content.trap().level(section_of(outcome.target));
+        let Settled { level, changes, .. } = held.content.settle(&outcome, settings);
+        if facts.analysis.is_none() {
+            return Ok(Standing { repeats: before > Level::Healthy, ..Standing::default() });
+        }
+        held.unsaved += 1;
+        if held.targets.len() < TARGETS_MAX {
+            held.targets.push(outcome.target.to_owned());
+        }
+        let known: Vec<&str> = held.targets.iter().map(String::as_str).collect();
+        let seed = xxhash_rust::xxh3::xxh3_64(host.as_str().as_bytes());
+        let probes = held.content.probes_due(seed, &known, settings);
+        if held.unsaved >= PAGES_UNSAVED || !probes.is_empty() || !changes.is_empty() {
+            self.texts.save(&host);
+        }
+        for probe in probes {
+            self.ask_nothing(batch, url, probe)?;
+        }
+        for change in changes {
+            let whole = change.section.is_none();
+            tracing::info!(
+                host = host.as_str(), whole, from = ?change.from, to = ?change.to,
+                reason = change.reason, page = url.as_str(), "a host repeats itself"
+            );
+            self.count(match change.to {
+                Level::Healthy => "trap-healthy",
+                Level::Slowed => "trap-slowed",
+                Level::LowPriority => "trap-low-priority",
+                Level::Parked if whole => "trap-parked",
+                Level::Parked => "trap-section-parked",
+            });
+            if whole && change.to == Level::Parked {
+                self.park(lease, &change.reason, now)?;
+            }
+        }
+        Ok(Standing {
+            repeats: before > Level::Healthy,
+            last: level >= Level::LowPriority,
+            slower: if level > Level::Healthy {
+                self.repeats.host.trap.slowed_gap_factor
+            } else {
+                1
+            },
+        })
+    }
+
+    /// Parks the host of a lease; ending the lease takes its back queue away. Its URLs stay queued.
+    fn park(&mut self, lease: &Lease, reason: &str, at: Timestamp) -> Result<(), DbError> {
+        let reason = format!("repeats itself: {reason}");
+        self.change_host(lease.host, |record| {
+            if record.is_open() {
+                record.status = HostStatus::Parked { reason, at };
+            }
+        })
+    }
+
+    /// Returns true if a URL lies in a part of a host that was found to repeat itself for ever, while
+    /// the host as a whole does not.
+    pub(super) fn is_trapped(&self, url: &CrawlUrl) -> bool {
+        let level = self.texts.level(url);
+        level.is_some_and(|(part, whole)| part == Level::Parked && whole < Level::Parked)
+    }
+
+    /// Returns true if links to a URL come last.
+    pub(super) fn comes_last(&self, url: &CrawlUrl) -> bool {
+        self.texts.level(url).is_some_and(|(part, _)| part >= Level::LowPriority)
+    }
+
+    fn ask_nothing(
+        &mut self,
+        batch: &mut Batch,
+        page: &CrawlUrl,
+        probe: Probe,
+    ) -> Result<(), DbError> {
+        let Ok(url) = page.join(&probe.target) else { return Ok(()) };
+        let asker = Asker::Host { host: page.host(), probe };
+        self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })
+    }
+
+    /// Takes note of what a host answered to a path that cannot exist; a redirect within the host
+    /// becomes a further probe, one that leads away says nothing.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn settle_nothing(
+        &mut self,
+        batch: &mut Batch,
+        host: Host,
+        probe: Probe,
+        hops: u8,
+        outcome: &Fetched,
+        facts: Option<&PageFacts>,
+    ) -> Result<(), DbError> {
+        if let Some(target) = facts.and_then(|facts| facts.redirect.as_ref()) {
+            if hops < HOPS_MAX && target.host() == host {
+                let asker = Asker::Host { host, probe };
+                let flight = ProbeFlight { asker, hops: hops + 1 };
+                return self.enqueue_probe(batch, target, flight);
+            }
+            return Ok(());
+        }
+        if let Fetched::Answer(answer) = outcome {
+            let analysis = facts.and_then(|facts| facts.analysis.as_ref());
+            let held = self.texts.of(&self.db, &host)?;
+            held.content.note_probe(&probe, answer.status, analysis);
+            self.texts.save(&host);
+        }
+        Ok(())
+    }
+
+    /// Lets the probes of a host be planned again if an earlier run asked for them and took no
+    /// answer.
+    fn forget_unanswered(&mut self, host: &Host) -> Result<(), DbError> {
+        let asks_host = |flight: &ProbeFlight| matches!(&flight.asker, Asker::Host { host: asked, .. } if asked == host);
+        let waits = self.probes.values().any(asks_host);
+        let held = self.texts.of(&self.db, host)?;
+        held.is_checked = true;
+        if !waits {
+            held.content.forget_unanswered();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,325 @@
+//! What is learned from small made-up sites whose truth is known.
+
+use super::book::{RuleBook, Settings};
+use super::evidence::{Declared, Observation, Text};
+use super::fetched::Fetched;
+use super::learn::{Fetcher, Report, learn};
+use super::rule::{Rule, RuleKind, RuleState, Scope, Source};
+use super::sketch::Sketch;
+use crate::clock::Timestamp;
+use crate::url::{CrawlUrl, Site};
+
+/// A site as a function from path and query to the text that it serves there.
+#[derive(Clone, Copy)]
+struct Model {
+    serve: fn(&CrawlUrl) -> Option<u64>,
+}
+
+/// The text that a site shows for everything it does not know, with status 200.
+const SOFT_ERROR: u64 = 999_999;
+
+fn text(document: u64) -> Text {
+    let from = document * 1_000;
+    Sketch::of_shingles(from..from + 120).map_or(Text::Unknown, Text::Main)
+}
+
+fn url(tail: &str) -> CrawlUrl {
+    CrawlUrl::parse(&format!("http://www.example.com{tail}")).unwrap()
+}
+
+fn page(url: CrawlUrl, text: Text) -> Observation {
+    Observation {
+        key: url.clone(),
+        url,
+        status: 200,
+        text,
+        digest: None,
+        bag: None,
+        declared: None,
+        junk: false,
+        troubled: false,
+    }
+}
+
+impl Model {
+    fn crawl(&self, tails: impl IntoIterator<Item = String>) -> Vec<Observation> {
+        let observe = |tail: String| {
+            let url = url(&tail);
+            let document = (self.serve)(&url);
+            let mut page = page(url, document.map_or(Text::Unknown, text));
+            page.status = if document.is_some() { 200 } else { 404 };
+            page
+        };
+        tails.into_iter().map(observe).collect()
+    }
+
+    fn learn(mut self, log: Vec<Observation>) -> Report {
+        let mut settings = Settings::default();
+        // These sites are too small to pay for their probes.
+        settings.validate.probe_share_max = 0.5;
+        learn(log, Some(&mut self), settings, Timestamp::ZERO).unwrap()
+    }
+}
+
+impl Fetcher for Model {
+    fn fetch(&mut self, url: &CrawlUrl) -> Fetched {
+        (self.serve)(url).map_or(Fetched::Gone, |document| Fetched::Page {
+            text: text(document),
+            digest: None,
+            bag: None,
+            junk: false,
+        })
+    }
+}
+
+fn enforced(report: &Report) -> Vec<String> {
+    let mut rules: Vec<String> = report.enforced().map(Rule::to_string).collect();
+    rules.sort();
+    rules
+}
+
+fn number(text: &str) -> Option<u64> {
+    text.parse().ok()
+}
+
+fn parameter(url: &CrawlUrl, name: &str) -> Option<u64> {
+    let mut pairs = url.as_url().query_pairs();
+    pairs.find(|(key, _)| key == name).and_then(|(_, value)| number(&value))
+}
+
+/// A forum: items by number or by parameter, sessions, and pages of a list that differ.
+fn forum(url: &CrawlUrl) -> Option<u64> {
+    match url.path() {
+        "/item" => {
+            let id = parameter(url, "id").filter(|id| *id < 400)?;
+            Some(id * 10 + parameter(url, "page").unwrap_or(1))
+        }
+        path => number(path.strip_prefix("/item_")?).filter(|id| *id < 400).map(|id| id * 10 + 1),
+    }
+}
+
+fn forum_log() -> Vec<String> {
+    (0..400)
+        .flat_map(|i| {
+            let other = match i % 5 {
+                0 => format!("/item_{i}"),
+                1 => format!("/item?id={i}&sid={:x}", 0xabc_def0_u64 + i),
+                2 => format!("/item?id={i}&page=2"),
+                3 => format!("/item?id={i}&page=1"),
+                _ => format!("/item?sid={:x}&id={i}", 0xfff_def0_u64 + i),
+            };
+            [format!("/item?id={i}"), other]
+        })
+        .collect()
+}
+
+#[test]
+fn a_forum_is_learned_and_its_traps_are_left_alone() {
+    let model = Model { serve: forum };
+    let report = model.learn(model.crawl(forum_log()));
+    assert_eq!(
+        enforced(&report),
+        [
+            "\"^/item_\" -> \"^/item?id=\"",
+            "drop parameter \"page\" when \"1\"",
+            "drop parameter \"sid\"",
+        ]
+    );
+    let set = report.book.rule_set().unwrap();
+    for (i, tail) in forum_log().into_iter().enumerate() {
+        let url = url(&tail);
+        let key = set.canonize(&url);
+        assert_eq!(forum(&key.key), forum(&url), "{url}");
+        let page = tail.contains("page=2");
+        assert_eq!(key.key.as_str().contains("page"), page, "{i} {url}");
+    }
+}
+
+#[test]
+fn learning_is_the_same_every_time() {
+    let model = Model { serve: forum };
+    let (a, b) = (model.learn(model.crawl(forum_log())), model.learn(model.crawl(forum_log())));
+    assert_eq!(a.events, b.events);
+    assert_eq!(a.probes, b.probes);
+}
+
+/// Half of the sections answer without their prefix; for the others that URL does not exist.
+fn sections(url: &CrawlUrl) -> Option<u64> {
+    let mut parts = url.path()[1..].split('/');
+    let mut first = parts.next()?;
+    let short = first != "labs";
+    if !short {
+        first = parts.next()?;
+    }
+    let lab = ["optics", "vision", "power", "signal"].iter().position(|lab| *lab == first)? as u64;
+    let item = number(parts.next()?).filter(|item| *item < 60)?;
+    (!short || lab < 2).then_some(lab * 100 + item)
+}
+
+#[test]
+fn a_rule_whose_outcomes_do_not_exist_everywhere_is_split() {
+    let model = Model { serve: sections };
+    let tails = (0..60).flat_map(|i| {
+        let long = ["optics", "vision", "power", "signal"].map(|lab| format!("/labs/{lab}/{i}"));
+        let short = ["optics", "vision"].map(|lab| format!("/{lab}/{i}"));
+        long.into_iter().chain(short.into_iter().filter(move |_| i % 3 == 0))
+    });
+    let report = model.learn(model.crawl(tails));
+    assert_eq!(
+        enforced(&report),
+        ["\"^/labs/optics/\" -> \"^/optics/\"", "\"^/labs/vision/\" -> \"^/vision/\""]
+    );
+    let refuted = |rule: &Rule| rule.state == RuleState::Retired && rule.evidence.draws_failed > 1;
+    assert!(report.rules.iter().any(refuted), "the general rule was tried");
+}
+
+/// Answers every URL that it does not know with one friendly page.
+fn soft(url: &CrawlUrl) -> Option<u64> {
+    let id = number(url.path().strip_prefix("/a/")?);
+    Some(id.filter(|id| *id < 200).unwrap_or(SOFT_ERROR))
+}
+
+#[test]
+fn a_soft_error_is_one_witness_however_many_urls_lead_to_it() {
+    let model = Model { serve: soft };
+    let tails = (0..200).map(|i| format!("/a/{i}"));
+    let missing = (0..200).flat_map(|i| [format!("/a/x{i}"), format!("/a/x{i}?ref=a")]);
+    let report = model.learn(model.crawl(tails.chain(missing)));
+    assert_eq!(enforced(&report), [] as [&str; 0]);
+}
+
+#[test]
+fn redirects_are_evidence_without_any_text_of_their_own() {
+    let serve: fn(&CrawlUrl) -> Option<u64> = |url| {
+        let path = url.path();
+        number(path.strip_prefix("/new/").or_else(|| path.strip_prefix("/old-"))?)
+    };
+    let model = Model { serve };
+    let mut log = model.crawl((0..60).map(|i| format!("/new/{i}")));
+    log.extend((0..60).map(|i| Observation {
+        status: 301,
+        declared: Some(Declared::Redirect(url(&format!("/new/{i}")))),
+        ..page(url(&format!("/old-{i}")), Text::Unknown)
+    }));
+    let mut book = RuleBook::new(Settings::default());
+    log.iter().for_each(|observation| book.observe(observation));
+    assert_eq!(book.mine(&Site::new("example.com"), Timestamp::ZERO), Ok(1));
+    let found: Vec<String> = book.rules().map(Rule::to_string).collect();
+    assert_eq!(found, ["\"^/old-\" -> \"^/new/\""]);
+}
+
+#[test]
+fn pages_of_a_host_in_trouble_say_nothing() {
+    let model = Model { serve: forum };
+    let mut log = model.crawl(forum_log());
+    log.iter_mut().for_each(|observation| observation.troubled = true);
+    let report = model.learn(log);
+    assert_eq!((report.rules.len(), report.probes), (0, 0));
+}
+
+#[test]
+fn a_site_without_duplicates_is_not_probed() {
+    let serve: fn(&CrawlUrl) -> Option<u64> = |url| number(url.path().strip_prefix("/doc/")?);
+    let model = Model { serve };
+    let log = model.crawl((0..3_000).map(|i| format!("/doc/{i}")));
+    let mut book = RuleBook::new(Settings::default());
+    for observation in &log {
+        book.observe(observation);
+        assert!(book.due_sites().is_empty());
+    }
+    assert_eq!(model.learn(log).probes, 0);
+}
+
+#[test]
+fn probes_stay_within_their_share_and_forbidden_outcomes_refute() {
+    let model = Model { serve: forum };
+    let site = Site::new("example.com");
+    let mut book = RuleBook::new(Settings::default());
+    model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
+    book.mine(&site, Timestamp::ZERO).unwrap();
+    let forbid = |url: &CrawlUrl| url.path() != "/item";
+    assert_eq!(book.next_probes(Timestamp::ZERO, &site, 100, &forbid), Ok(vec![]));
+    assert!(book.rules().all(|rule| rule.state != RuleState::Enforced));
+    let mut small = Settings::default();
+    small.validate.probe_share_max = 0.0;
+    let mut book = RuleBook::new(small);
+    model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
+    book.mine(&site, Timestamp::ZERO).unwrap();
+    assert!(book.next_probes(Timestamp::ZERO, &site, 100, &|_| true).unwrap().len() <= 1);
+}
+
+#[test]
+fn a_site_that_changes_its_habits_gets_its_pages_back() {
+    let model = Model { serve: forum };
+    let mut book = model.learn(model.crawl(forum_log())).book;
+    assert!(book.take_rule_set().unwrap().is_some());
+    assert!(book.take_rule_set().unwrap().is_none(), "nothing has changed since");
+    book.take_events();
+    let rule = book.rules().find(|rule| rule.to_string().contains("item_")).unwrap().id;
+    let fetched =
+        |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
+    for i in 0..50 {
+        book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
+    }
+    assert!(book.take_events().is_empty());
+    book.audit_result(&[rule], fetched(1), Fetched::Gone, Timestamp::ZERO);
+    assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
+    for i in 0..50 {
+        book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
+    }
+    let drift = (1..=10).find(|i| {
+        book.audit_result(&[rule], fetched(*i), fetched(i + 1), Timestamp::ZERO);
+        book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)
+    });
+    assert_eq!(drift, Some(3));
+    let events = book.take_events();
+    assert!(events.iter().any(|event| event.rule == rule && event.readmits()));
+    let set = book.take_rule_set().unwrap().unwrap();
+    assert!(set.rule(rule).is_none());
+    book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+    let state = book.rule(rule).map(|rule| rule.state);
+    assert_eq!(state, Some(RuleState::Retired), "not before its wait is over");
+}
+
+#[test]
+fn trials_survive_a_restart() {
+    let mut model = Model { serve: forum };
+    let site = Site::new("example.com");
+    let mut book = RuleBook::new(Settings::default());
+    model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
+    book.mine(&site, Timestamp::ZERO).unwrap();
+    for round in 0..500 {
+        let window = book.encode_site(&site).unwrap();
+        let rules = book.encode_rules();
+        book = RuleBook::decode(Settings::default(), &rules, [&window[..]]).unwrap();
+        let probes = book.next_probes(Timestamp::ZERO, &site, 2, &|_| true).unwrap();
+        if probes.is_empty() {
+            break;
+        }
+        for probe in probes {
+            let outcome = model.fetch(&probe.url);
+            book.probe_result(probe.id, outcome, None, Timestamp::ZERO);
+        }
+        assert!(round < 400, "trials come to an end");
+    }
+    let proved = book.rules().filter(|rule| rule.state == RuleState::Enforced).count();
+    assert_eq!(proved, 3);
+}
+
+#[test]
+fn declared_rules_come_first_and_must_still_be_proved() {
+    let model = Model { serve: forum };
+    let site = Site::new("example.com");
+    let mut book = RuleBook::new(Settings::default());
+    let drop = |name: &str| RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    book.declare(&site, drop("id"), Scope::default());
+    book.declare(&site, drop("sid"), Scope::default());
+    model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
+    book.mine(&site, Timestamp::ZERO).unwrap();
+    let sources: Vec<(String, Source)> = book
+        .rules()
+        .filter(|rule| matches!(rule.rule, RuleKind::DropParameter { value: None, .. }))
+        .map(|rule| (rule.to_string(), rule.source))
+        .collect();
+    assert_eq!(sources, [("drop parameter \"sid\"".to_owned(), Source::Declared)]);
+}

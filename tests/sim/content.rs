@@ -1,0 +1,133 @@
+//! Traps, soft errors and near-duplicates in whole crawls: what repeats itself is left alone long
+//! before any limit, what does not is fetched to its last document.
+
+use std::collections::BTreeMap;
+
+use crawler::crawl::log::{Line, files};
+use crawler::demo::{SiteSpec, Traps, Truth};
+use crawler::url::CrawlUrl;
+
+use super::{Crash, Run, START, World, balanced};
+use crawler::crawl::{Ended, Summary};
+use crawler::demo::WebSpec;
+
+fn site(name: &str, pages: u32, change: impl FnOnce(&mut SiteSpec)) -> SiteSpec {
+    let mut site = SiteSpec::new(name, pages);
+    (site.fanout, site.links, site.cross_links) = (12, 3, 0);
+    change(&mut site);
+    site
+}
+
+async fn crawl(world: &World) -> Summary {
+    let (run, _) = world.run(START, true, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    *summary
+}
+
+impl World {
+    /// Returns the lines of the crawl log.
+    fn lines(&self) -> Vec<Line> {
+        let files = files(self.logs.path()).expect("the log is there");
+        let text: String =
+            files.iter().map(|file| std::fs::read_to_string(file).expect("is read")).collect();
+        text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
+    }
+
+    /// Returns the number of documents of all hosts that were not fetched under any URL.
+    fn lost(&self) -> usize {
+        let all: usize =
+            (0..self.web.hosts().len() as u32).map(|host| self.web.documents(host).count()).sum();
+        all - self.documents().len()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them() {
+    let traps = |traps: Traps| move |site: &mut SiteSpec| site.traps = traps;
+    let none = Traps::default();
+    let world = World::new(WebSpec::new(
+        5,
+        vec![
+            site("calendar.test", 150, traps(Traps { calendar: true, ..none })),
+            site("deeper.test", 150, traps(Traps { growing_path: true, ..none })),
+            site("members.test", 150, traps(Traps { session_path: true, ..none })),
+        ],
+    ));
+    let summary = crawl(&world).await;
+    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+    let mut trapped: BTreeMap<String, u64> = BTreeMap::new();
+    for line in world.lines() {
+        let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
+        if line.purpose == "page" && world.web.truth(&url) == Some(Truth::Trap) {
+            *trapped.entry(line.host).or_default() += 1;
+        }
+    }
+    println!("pages of traps fetched before they were left: {trapped:?}");
+    assert_eq!(trapped.len(), 3);
+    for (host, pages) in trapped {
+        assert!(pages <= 300, "{host}: {pages} pages of its trap");
+    }
+    // The filter stops the paths that repeat their segments by itself.
+    assert_eq!(summary.reasons.get("trap-section-parked"), Some(&2), "{:?}", summary.reasons);
+    assert_eq!(world.lost(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_are_not_there_are_known_whatever_their_status_says() {
+    let world = World::new(WebSpec::new(
+        6,
+        vec![
+            site("soft.test", 300, |site| {
+                site.traps.soft_404 = true;
+                site.dead_links = 300;
+            }),
+            site("honest.test", 300, |site| site.dead_links = 300),
+        ],
+    ));
+    let summary = crawl(&world).await;
+    let (mut right, mut wrong, mut missed) = (0u64, 0u64, 0u64);
+    for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
+        let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
+        let soft = matches!(world.web.truth(&url), Some(Truth::Error { soft: true }));
+        match (soft && line.status == 200, line.content.starts_with("junk:")) {
+            (true, true) => right += 1,
+            (false, true) => wrong += 1,
+            (true, false) => missed += 1,
+            (false, false) => {}
+        }
+    }
+    println!("soft errors: {right} known, {missed} missed, {wrong} wrongly, {summary:?}");
+    assert_eq!(wrong, 0, "a page with content was taken for an error");
+    assert!(right >= 20 * missed && right > 20, "{right} known, {missed} missed");
+    assert_eq!(summary.counters.junk, right);
+    // Few probes, each under a lease: two hosts, and robots.txt allows all.
+    assert!((2..=8).contains(&summary.counters.probe_requests), "{:?}", summary.counters);
+    assert_eq!(world.lost(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_healthy_archive_is_fetched_to_its_last_page_unhindered() {
+    let world = World::new(WebSpec::new(7, vec![site("archive.test", 2000, |_| {})]));
+    let summary = crawl(&world).await;
+    assert_eq!(summary.ended, Ended::Complete);
+    assert_eq!(world.lost(), 0);
+    assert!(summary.parked.is_empty());
+    let trap = summary.reasons.keys().find(|reason| reason.starts_with("trap"));
+    assert_eq!(trap, None, "{:?}", summary.reasons);
+    assert_eq!(summary.counters.junk, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_near_duplicate_is_named_in_the_log() {
+    let spec = site("story.test", 120, |site| site.near_replicas = 200);
+    let world = World::new(WebSpec::new(8, vec![spec]));
+    crawl(&world).await;
+    let near: Vec<Line> = world.lines().into_iter().filter(|line| line.near.is_some()).collect();
+    assert!(near.len() > 5, "{} near-duplicates", near.len());
+    for line in near {
+        let known = line.near.expect("it was asked for");
+        assert_ne!(known.url, line.url);
+        assert!((0.7..=1.0).contains(&known.resemblance), "{known:?}");
+    }
+}
