@@ -50,6 +50,8 @@ pub struct Outcome<'a> {
     pub known_text: bool,
     /// Another address gave nearly the same main text, where that is known.
     pub known_nearly: bool,
+    /// Addresses of the host that wait, where that is known.
+    pub waiting: Option<u64>,
 }
 
 /// What follows from a page.
@@ -123,6 +125,7 @@ impl HostContent {
                 near_repeat: page.known_nearly,
                 thin: analysis.thin,
                 junk: page.junk,
+                waiting: page.waiting,
             };
             changes = self.trap.note(section, &brought, &settings.trap);
         }
@@ -182,6 +185,7 @@ mod tests {
             known_payload: false,
             known_text: false,
             known_nearly: false,
+            waiting: None,
         }
     }
 
@@ -246,6 +250,7 @@ mod tests {
             known_payload: true,
             known_text: false,
             known_nearly: false,
+            waiting: None,
         };
         for _ in 0..50 {
             let settled = host.settle(&image, &HostSettings::default());

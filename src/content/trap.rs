@@ -8,6 +8,11 @@
 //! is [`Level::Slowed`], its links become [`Level::LowPriority`], and it is [`Level::Parked`]:
 //! after 14, 35 and 103 pages of nothing new. New text brings it back the same way.
 //!
+//! A finite site that shows the same files in many orders, or one tree under two names, repeats itself
+//! as much, but its repeats come to an end by themselves. So where it is known how many addresses of
+//! the host wait, nothing is parked before that number has stood still, or grown, over as many
+//! repeats as the host had new texts: an address more is a fetch, a host parked wrongly is its text.
+//!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
 //! sum is for traps that spread over many sections.
@@ -125,6 +130,8 @@ pub struct Brought {
     pub thin: bool,
     /// The page is a soft error, a login wall or the like.
     pub junk: bool,
+    /// Addresses of the host that wait, where that is known.
+    pub waiting: Option<u64>,
 }
 
 /// A change of level, to be logged and shown.
@@ -173,6 +180,12 @@ pub struct HostTrap {
     sections: Vec<(u64, Track)>,
     texts: Ring,
     shingles: Ring,
+    /// Pages of new text.
+    new_texts: u32,
+    /// Fewest addresses that waited, since the last page of new text.
+    waiting_least: u64,
+    /// Repeats since fewer waited than ever before.
+    stuck: u32,
 }
 
 /// The last so many hashes.
@@ -254,7 +267,8 @@ impl HostTrap {
         settings: &TrapSettings,
     ) -> Vec<Transition> {
         let (known_text, known_shingles) = self.remember(page);
-        let weight = Weight::of(page, known_text, known_shingles);
+        let mut weight = Weight::of(page, known_text, known_shingles);
+        weight.parks &= self.is_endless(page.waiting, weight.is_new);
         let mut changes = Vec::new();
         let mut suspect = false;
         if let Some(section) = section {
@@ -274,6 +288,21 @@ impl HostTrap {
             track.sum = 0.0;
             track.level = Level::Healthy;
         }
+    }
+
+    /// Returns whether what waits is not growing fewer, though as many repeats came as texts before.
+    fn is_endless(&mut self, waiting: Option<u64>, is_new: bool) -> bool {
+        self.new_texts = self.new_texts.saturating_add(u32::from(is_new));
+        let Some(waiting) = waiting else { return true };
+        if waiting < self.waiting_least {
+            self.stuck = 0;
+        } else if !is_new {
+            self.stuck = self.stuck.saturating_add(1);
+        }
+        if is_new || waiting < self.waiting_least {
+            self.waiting_least = waiting;
+        }
+        self.stuck >= self.new_texts
     }
 
     /// Remembers what a page brought; returns whether its text, or most of it, was known.
@@ -372,12 +401,13 @@ impl Track {
     }
 }
 
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, Level::Parked];
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// the rings of digests and of shingles; numbers little-endian.
+    /// the rings of digests and of shingles, new texts u32, fewest waiting u64, repeats since then
+    /// u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -388,6 +418,9 @@ impl HostTrap {
         }
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
+        out.extend(self.new_texts.to_le_bytes());
+        out.extend(self.waiting_least.to_le_bytes());
+        out.extend(self.stuck.to_le_bytes());
         out
     }
 
@@ -399,8 +432,10 @@ impl HostTrap {
         let sections = read.list(21, |read| Some((read.u64()?, Track::decode(read)?)))?;
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
+        let (new_texts, waiting_least, stuck) = (read.u32()?, read.u64()?, read.u32()?);
         let good = read.0.is_empty() && sections.len() <= SECTIONS_MAX;
-        good.then_some(HostTrap { whole, sections, texts, shingles })
+        let trap = HostTrap { whole, sections, texts, shingles, new_texts, waiting_least, stuck };
+        good.then_some(trap)
     }
 }
 
@@ -523,6 +558,23 @@ mod tests {
         let mut host = HostTrap::default();
         run(&mut host, 5000, |n| (None, Brought { thin: true, ..new(n) }));
         assert_eq!(host.level(None), Level::LowPriority);
+    }
+
+    #[test]
+    fn repeats_that_come_to_an_end_by_themselves_park_nobody() {
+        // A file server shows every directory in nine orders. Once parked, it never showed the rest.
+        let mut host = HostTrap::default();
+        let settings = TrapSettings::default();
+        let mut note = |page: Brought, waiting| {
+            host.note(Some(1), &Brought { waiting: Some(waiting), ..page }, &settings);
+            host.worst()
+        };
+        (0..200).for_each(|n| assert_eq!(note(new(n), n * 8), Level::Healthy));
+        // The first four orders of each lead to the other four; then it is only ever fewer.
+        (0..150).for_each(|n| assert!(note(repeat(n), 1600) < Level::Parked));
+        (0..1600).for_each(|n| assert!(note(repeat(n), 1600 - n) < Level::Parked));
+        let parked = (0..250).position(|n| note(repeat(n), 700) == Level::Parked);
+        assert_eq!(parked, Some(199), "as many repeats without end as texts before");
     }
 
     #[test]

@@ -136,7 +136,8 @@ impl HostTexts {
 /// How the links of a page are treated.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
-    /// The host, or this part of it, was showing what is known before this page came.
+    /// The host, or this part of it, was parked before this page came: short of that, a tree that
+    /// has two names is followed under both.
     pub(super) repeats: bool,
     /// Its links come last.
     pub(super) last: bool,
@@ -174,6 +175,7 @@ impl State {
             known_payload: facts.known_payload,
             known_text: facts.repeats.is_some(),
             known_nearly: facts.near.is_some(),
+            waiting: self.frontier.active(lease.host).map(|active| active.record.queued),
         };
         if !self.texts.of(&self.db, &host)?.is_checked {
             self.forget_unanswered(&host)?;
@@ -183,7 +185,7 @@ impl State {
         let before = held.content.trap().level(section_of(outcome.target));
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);
         if facts.analysis.is_none() {
-            return Ok(Standing { repeats: before > Level::Healthy, ..Standing::default() });
+            return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
         }
         held.unsaved += 1;
         if held.targets.len() < TARGETS_MAX {
@@ -216,7 +218,7 @@ impl State {
             }
         }
         Ok(Standing {
-            repeats: before > Level::Healthy,
+            repeats: before == Level::Parked,
             last: level >= Level::LowPriority,
             slower: if level > Level::Healthy {
                 self.repeats.host.trap.slowed_gap_factor

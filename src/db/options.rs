@@ -75,7 +75,9 @@ impl Shared {
             table.set_bloom_filter(10.0, false);
             table.set_optimize_filters_for_memory(true);
         }
-        table.set_block_size(if family == Family::Seen { 4 << 10 } else { 16 << 10 });
+        // Hashes have no neighbours worth reading along: every look-up decodes a whole block.
+        let hashed = matches!(family, Family::Seen | Family::Urls);
+        table.set_block_size(if hashed { 4 << 10 } else { 16 << 10 });
         options.set_block_based_table_factory(&table);
         options.set_write_buffer_size(8 << 20);
         options.set_target_file_size_base(16 << 20);
