@@ -1,9 +1,9 @@
 //! What follows from text that comes back, and from answers that are no content: hosts are probed,
 //! slowed, put last and parked.
 //!
-//! What is known of a host's texts is one row of `sites`. It is held here while the host is busy and
-//! written after every [`PAGES_UNSAVED`] pages, when it changes a decision, and when it makes room:
-//! a crash costs a few pages of evidence, and no page a write of 5 KiB.
+//! What is known of a host's texts is one row of `sites`. It is held here while the host is busy
+//! and written after every [`PAGES_UNSAVED`] pages, when it changes a decision, and when it makes
+//! room: a crash costs a few pages of evidence, and a page no write of 5 KiB.
 
 use std::num::NonZeroUsize;
 
@@ -39,8 +39,8 @@ const HOPS_MAX: u8 = 3;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
 pub struct RepeatSettings {
-    /// Near-duplicates: `off`, `index` them for `crawler dups`, or also `look_up` each page at once,
-    /// for the crawl log and as evidence of traps.
+    /// Near-duplicates: `off`, `index` them for `crawler dups`, or also `look_up` each page at
+    /// once, for the crawl log and as evidence of traps.
     pub near_duplicates: NearMode,
     /// Hosts whose texts are held in memory; 5 to 20 KiB each.
     pub hosts_held: usize,
@@ -153,8 +153,8 @@ impl State {
         Ok(self.texts.of(&self.db, host)?.content.errors())
     }
 
-    /// Takes note of a page of a host: what follows for the host is done, what follows for its links
-    /// is returned.
+    /// Takes note of a page of a host: what follows for the host is done, what follows for its
+    /// links is returned.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -236,8 +236,8 @@ impl State {
         })
     }
 
-    /// Returns true if a URL lies in a part of a host that was found to repeat itself for ever, while
-    /// the host as a whole does not.
+    /// Returns true if a URL lies in a part of a host that was found to repeat itself for ever,
+    /// while the host as a whole does not.
     pub(super) fn is_trapped(&self, url: &CrawlUrl) -> bool {
         let level = self.texts.level(url);
         level.is_some_and(|(part, whole)| part == Level::Parked && whole < Level::Parked)
@@ -293,7 +293,10 @@ impl State {
     /// Lets the probes of a host be planned again if an earlier run asked for them and took no
     /// answer.
     fn forget_unanswered(&mut self, host: &Host) -> Result<(), DbError> {
-        let asks_host = |flight: &ProbeFlight| matches!(&flight.asker, Asker::Host { host: asked, .. } if asked == host);
+        let asks_host = |flight: &ProbeFlight| match &flight.asker {
+            Asker::Host { host: asked, .. } => asked == host,
+            Asker::Rule { .. } => false,
+        };
         let waits = self.probes.values().any(asks_host);
         let held = self.texts.of(&self.db, host)?;
         held.is_checked = true;
