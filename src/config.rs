@@ -35,8 +35,8 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
 pub struct Config {
-    /// Where a site owner can reach you: a URL or `mailto:` address. Required; it is sent with every
-    /// request.
+    /// Where a site owner can reach you: a URL or `mailto:` address. Required; it is sent with
+    /// every request.
     pub contact: String,
     /// Name of the crawler in User-Agent and robots.txt.
     pub name: String,

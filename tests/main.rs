@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod cli;
+mod cli_dust;
 mod crash;
 mod dust_paper;
 mod extract;

@@ -56,5 +56,5 @@ pub use settings::{About, Compression, RevisitPolicy, Settings, SyncPolicy};
 pub use task::Archive;
 pub use verify::{Finding, Problem, Report, verify};
 pub use wacz::export_wacz;
-pub use walk::{Found, Selection, Walked, read_at, walk};
+pub use walk::{Found, Selection, Walked, read_at, walk, walk_file};
 pub use writer::Written;

@@ -66,9 +66,11 @@ pub struct Extent {
     pub offset: u64,
     /// Bytes in the file, the two closing line ends or the gzip trailer included.
     pub length: u64,
-    /// How many records of the same gzip member stand before it; anything but 0 is against Annex D.
+    /// How many records of the same gzip member stand before it; anything but 0 is against Annex
+    /// D.
     pub index_in_member: u32,
-    /// True if no other record shares the gzip member, so that its bytes can be copied as they are.
+    /// True if no other record shares the gzip member, so that its bytes can be copied as they
+    /// are.
     pub is_alone: bool,
 }
 

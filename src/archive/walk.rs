@@ -169,6 +169,26 @@ pub fn walk(
     })
 }
 
+/// Passes every record of one file that can be replayed to `each`, as [`walk`] does.
+///
+/// # Errors
+/// What the operating system refused, or the first error of `each`.
+pub fn walk_file(
+    path: &Path,
+    block_max: usize,
+    mut each: impl FnMut(&Found, &[u8]) -> Result<(), ArchiveError>,
+) -> Result<Walked, ArchiveError> {
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let listed = Listed { path: path.to_owned(), file, open: false };
+    let mut walked = Walked::default();
+    walk_one(&listed, block_max, &mut walked, &mut |listed, record, http_head| {
+        let Record { head, block, extent, .. } = record;
+        Found::of(&listed.file, head, extent, http_head)
+            .map_or(Ok(()), |found| each(&found, &block))
+    })?;
+    Ok(walked)
+}
+
 /// Passes every whole record of a directory to `each`, with its HTTP head if it has one.
 pub(super) fn walk_all(
     dir: &Path,
@@ -177,30 +197,39 @@ pub(super) fn walk_all(
 ) -> Result<Walked, ArchiveError> {
     let mut walked = Walked::default();
     for listed in files::list(dir).named("list", dir)? {
-        walked.files += 1;
-        let mut reader = Reader::open_at(&listed.path, 0).named("read", &listed.path)?;
-        loop {
-            let mut keeper = HeadKeeper::default();
-            match next(&mut reader, block_max, &mut keeper) {
-                None => break,
-                Some(Ok(record)) => {
-                    walked.records += 1;
-                    each(&listed, record, keeper.http_head())?;
+        walk_one(&listed, block_max, &mut walked, &mut each)?;
+    }
+    Ok(walked)
+}
+
+fn walk_one(
+    listed: &Listed,
+    block_max: usize,
+    walked: &mut Walked,
+    each: &mut impl FnMut(&Listed, Record, &[u8]) -> Result<(), ArchiveError>,
+) -> Result<(), ArchiveError> {
+    walked.files += 1;
+    let mut reader = Reader::open_at(&listed.path, 0).named("read", &listed.path)?;
+    loop {
+        let mut keeper = HeadKeeper::default();
+        match next(&mut reader, block_max, &mut keeper) {
+            None => return Ok(()),
+            Some(Ok(record)) => {
+                walked.records += 1;
+                each(listed, record, keeper.http_head())?;
+            }
+            Some(Err(damage)) => {
+                let next = behind(&listed.path, &damage)?;
+                if walked.damages.len() < DAMAGES_MAX {
+                    walked.damages.push((listed.file.clone(), damage));
                 }
-                Some(Err(damage)) => {
-                    let next = behind(&listed.path, &damage)?;
-                    if walked.damages.len() < DAMAGES_MAX {
-                        walked.damages.push((listed.file.clone(), damage));
-                    }
-                    match next {
-                        Some((_, next)) => reader = next,
-                        None => break,
-                    }
+                match next {
+                    Some((_, next)) => reader = next,
+                    None => return Ok(()),
                 }
             }
         }
     }
-    Ok(walked)
 }
 
 fn next(

@@ -16,7 +16,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::{self, Config};
 use crate::db::families::meta;
 use crate::db::{Db, DbError};
-use crate::dns::{HickoryResolver, Resolve};
+use crate::dns::{DnsFailure, HickoryResolver, Resolve};
 use crate::fetch::{HyperFetch, user_agent};
 use crate::url::Host;
 
@@ -237,6 +237,11 @@ fn names(config: &Config, args: &DoctorArgs) -> Result<Check, Failed> {
         Ok(resolved) => {
             let list: Vec<String> = resolved.addresses.iter().map(ToString::to_string).collect();
             check("dns", Health::Good, format!("{host} is {}", list.join(", ")), "")
+        }
+        Err(DnsFailure::Refused(addresses)) => {
+            let list: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            let found = format!("{host} is {}, which may not be asked", list.join(", "));
+            check("dns", Health::Warning, found, "dns.allow = [\"NETWORK\"] allows it")
         }
         Err(failure) => {
             let found = format!("{host}: {}", unresolved(&failure));

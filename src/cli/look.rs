@@ -84,11 +84,42 @@ impl Bench {
 
 /// Reads a URL as people write it: a bare name is taken for `http://`, as in seed lists.
 pub(super) fn url_of(text: &str) -> Result<CrawlUrl, Failed> {
-    let full = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    let bare = !text.contains("://") && !has_other_scheme(text);
+    let full = if bare { format!("http://{text}") } else { text.to_owned() };
     CrawlUrl::parse(&full).map_err(|error| {
         Failed::with(
             super::Exit::Usage,
             format!("`{text}` is no URL that can be crawled: {error}; write it as http(s)://…"),
         )
     })
+}
+
+/// Returns true for `mailto:someone`, and false for `example.org:8080/x`.
+fn has_other_scheme(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, rest)| {
+        let is_name = !scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric());
+        is_name && !rest.starts_with(|c: char| c.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bare_name_is_a_url_and_another_scheme_is_none() {
+        for (text, want) in [
+            ("example.org", Some("http://example.org/")),
+            ("example.org:8080/x", Some("http://example.org:8080/x")),
+            ("localhost:8080", Some("http://localhost:8080/")),
+            ("HTTPS://Example.org/a", Some("https://example.org/a")),
+            ("[::1]:80/x", Some("http://[::1]/x")),
+            ("mailto:x@y.test", None),
+            ("ftp://y.test/", None),
+            ("", None),
+        ] {
+            let url = url_of(text).ok().map(|url| url.to_string());
+            assert_eq!(url.as_deref(), want, "{text}");
+        }
+    }
 }

@@ -9,6 +9,7 @@ mod demo;
 mod dns;
 mod doctor;
 mod dups;
+mod dust;
 mod exit;
 mod explain;
 mod export;
@@ -95,6 +96,9 @@ enum Command {
     Status,
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
+    /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
+    #[command(subcommand)]
+    Dust(dust::DustCommand),
     /// Say why a URL is where it is: gates, rules, robots.txt, queue, archive
     Explain(explain::ExplainArgs),
     /// Show what a robots.txt says to us, and by which line
@@ -202,6 +206,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
         Command::Sketch(args) => sketch::sketch(&common, &args),
+        Command::Dust(command) => dust::dust(&common, &command),
         Command::Explain(args) => explain::explain(&common, &args),
         Command::Robots(args) => robots::robots(&common, &args),
         Command::Dns(args) => dns::dns(&common, &args),

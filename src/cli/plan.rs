@@ -78,6 +78,13 @@ struct Plan {
     least_ms: u64,
 }
 
+impl Plan {
+    /// Returns true if at least one seed would be crawled.
+    fn is_good(&self) -> bool {
+        self.problem.is_none() && !self.parked && self.seeds.iter().any(|seed| seed.accept)
+    }
+}
+
 #[derive(Debug, Serialize)]
 struct SeedPlan {
     url: String,
@@ -151,9 +158,7 @@ pub(super) fn plan(common: &Common, args: &PlanArgs) -> Answer {
     if !common.json && !common.quiet {
         total(&plans, left_out);
     }
-    let any = plans
-        .iter()
-        .any(|plan| plan.problem.is_none() && plan.seeds.iter().any(|seed| seed.accept));
+    let any = plans.iter().any(Plan::is_good);
     Ok(if any { Exit::Complete } else { Exit::Nothing })
 }
 
@@ -334,7 +339,7 @@ fn print(plan: &Plan) {
 }
 
 fn total(plans: &[Plan], left_out: usize) {
-    let good = plans.iter().filter(|plan| plan.problem.is_none() && !plan.parked).count();
+    let good = plans.iter().filter(|plan| plan.is_good()).count();
     let listed: u64 = plans.iter().map(|plan| plan.listed_accepted).sum();
     let slowest = plans.iter().max_by_key(|plan| plan.least_ms).filter(|plan| plan.least_ms > 0);
     eprintln!(

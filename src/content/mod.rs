@@ -215,8 +215,8 @@ pub struct Analysis {
     /// Digest of the main text by structure alone: the same page has the same whenever it comes.
     pub text_digest: TextDigest,
     /// Digest of the main text without the site's boilerplate and with every number alike: pages
-    /// that differ in a counter, a date or the month of a calendar have the same. It compares pages
-    /// of one site only, as each site has its own boilerplate.
+    /// that differ in a counter, a date or the month of a calendar have the same. It compares
+    /// pages of one site only, as each site has its own boilerplate.
     pub core_digest: u64,
     /// Words of the main text, without the site's boilerplate.
     pub words: u32,

@@ -49,8 +49,8 @@ pub struct Known {
 pub struct SeenText {
     /// How it repeats known content, if it does.
     pub repeat: Option<Repeat>,
-    /// Whether its record may be a revisit with the profile identical-payload-digest. Only the same
-    /// bytes allow that.
+    /// Whether its record may be a revisit with the profile identical-payload-digest. Only the
+    /// same bytes allow that.
     pub revisit: bool,
     /// Whether its links are followed.
     pub follow: bool,

@@ -42,8 +42,8 @@ enum Leave {
 }
 
 impl State {
-    /// Decides what becomes of a lease: a visit of its URL, a visit of the robots.txt that must come
-    /// first, or neither; then the lease is ended here and `None` returned.
+    /// Decides what becomes of a lease: a visit of its URL, a visit of the robots.txt that must
+    /// come first, or neither; then the lease is ended here and `None` returned.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -194,8 +194,8 @@ impl State {
         Ok(stands.then_some(by))
     }
 
-    /// Notes the lease durably, so that a crash knows which host may have been asked, and counts the
-    /// URL as in flight.
+    /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
+    /// the URL as in flight.
     fn start(
         &mut self,
         lease: Lease,

@@ -1,10 +1,10 @@
 //! The politeness auditor: proves from the crawl log alone that nobody was hurried.
 //!
-//! For every host the next request must not begin before the last one's end plus the gap that was due
-//! then; the same for groups. The log tells begin, duration and gap of every request that was made,
-//! so the proof needs nothing else, and it does not share the frontier's code.
+//! For every host the next request must not begin before the last one's end plus the gap that was
+//! due then; the same for groups. The log tells begin, duration and gap of every request that was
+//! made, so the proof needs nothing else, and it does not share the frontier's code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -93,8 +93,10 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
         read(file, host, &mut requests, &mut audit)
             .map_err(|error| unreadable(format!("{}: {error}", file.display())))?;
     }
-    // Lines stand in the order in which visits ended; the proof needs the order in which they began.
+    // Lines stand in the order in which visits ended; the proof needs the order in which they
+    // began.
     requests.sort_by_key(|request| request.began);
+    let requests = without_echoes(requests);
     let mut hosts = BTreeMap::new();
     let mut groups = BTreeMap::new();
     for request in &requests {
@@ -104,7 +106,33 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
     Ok(audit)
 }
 
+/// Drops lines that tell of a request a second time: a crash between the log and the batch leaves
+/// the request's own line and, at the next start, one that says it was interrupted; a crash in that
+/// start leaves the latter twice. Within an interrupted span a host was asked once, so whatever
+/// else the log has of the same URL there is the same request, and the span covers it.
+fn without_echoes(requests: Vec<Request>) -> Vec<Request> {
+    let mut spans: HashMap<(String, String), Vec<(u64, u64)>> = HashMap::new();
+    for request in requests.iter().filter(|request| request.interrupted) {
+        let key = (request.host.clone(), request.url.clone());
+        spans.entry(key).or_default().push((request.began, request.end));
+    }
+    let longest = |spans: &[(u64, u64)], began: u64, end: u64| {
+        !spans.iter().any(|(from, to)| *from == began && *to > end)
+    };
+    let mut told = HashSet::new();
+    let kept = requests.into_iter().filter(|request| {
+        let key = (request.host.clone(), request.url.clone());
+        let Some(spans) = spans.get(&key) else { return true };
+        if request.interrupted {
+            return longest(spans, request.began, request.end) && told.insert((key, request.began));
+        }
+        !spans.iter().any(|(from, to)| (*from..=*to).contains(&request.began))
+    });
+    kept.collect()
+}
+
 struct Request {
+    interrupted: bool,
     at: String,
     host: String,
     url: String,
@@ -126,6 +154,7 @@ fn read(
         let line = line?;
         match serde_json::from_str::<Line>(&line) {
             Ok(line) if host.is_none_or(|host| host == line.host) => requests.push(Request {
+                interrupted: line.then == "interrupted",
                 at: format!("{name}:{number}"),
                 began: line.at_ms,
                 end: line.at_ms.saturating_add(line.took_ms),
@@ -225,6 +254,32 @@ mod tests {
     #[test]
     fn a_longer_wish_is_not_forgotten_after_a_shorter_one() {
         check(&[("a", 0, 10, 1000), ("a", 5, 1, 10), ("a", 500, 1, 10)], 2);
+    }
+
+    #[test]
+    fn a_request_that_the_log_tells_of_twice_is_judged_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = std::fs::File::create(dir.path().join("crawl-00001.jsonl")).unwrap();
+        let line = |at_ms, took_ms, then: &str| Line {
+            host: "a".to_owned(),
+            url: "http://a/".to_owned(),
+            at_ms,
+            took_ms,
+            gap_ms: 20,
+            then: then.to_owned(),
+            ..Line::default()
+        };
+        let lines = [
+            line(102, 5, "done"),
+            line(100, 200, "interrupted"),
+            line(100, 350, "interrupted"),
+            line(471, 5, "done"),
+        ];
+        for line in lines {
+            writeln!(file, "{}", serde_json::to_string(&line).unwrap()).unwrap();
+        }
+        let audit = audit(dir.path(), None).unwrap();
+        assert_eq!((audit.requests, audit.violations_total), (2, 0), "{:?}", audit.violations);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use crate::archive::ArchiveError;
 use crate::db::DbError;
 
-/// A failure of our own. A crawl never goes on after one: a wrong answer is worse than none, and the
-/// state is complete up to the last batch.
+/// A failure of our own. A crawl never goes on after one: a wrong answer is worse than none, and
+/// the state is complete up to the last batch.
 #[derive(Debug, thiserror::Error)]
 pub enum CrawlError {
     /// The state.

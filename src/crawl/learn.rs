@@ -105,8 +105,8 @@ impl State {
         self.hear(said, now)
     }
 
-    /// A URL that has another key and was fetched all the same is evidence about the rules that give
-    /// it its key: it was an audit, or what stands for it turned out dead.
+    /// A URL that has another key and was fetched all the same is evidence about the rules that
+    /// give it its key: it was an audit, or what stands for it turned out dead.
     fn tell_audit(
         &mut self,
         url: &CrawlUrl,
@@ -377,14 +377,21 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
         200..=299 => {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
             let whole = answer.truncated.is_none() && !answer.body.is_empty();
-            Fetched::Page {
-                text: analysis.map_or(Text::Unknown, text_of),
-                digest: whole.then(|| xxhash_rust::xxh3::xxh3_64(&answer.body)),
-                bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
-                junk: facts.is_some_and(|facts| facts.junk.is_some()),
-            }
+            let junk = facts.is_some_and(|facts| facts.junk.is_some());
+            page_of(whole.then_some(&answer.body[..]), analysis, junk)
         }
         _ => Fetched::Unavailable,
+    }
+}
+
+/// Returns what a page shows the miner, given its whole body, what is known of its text, and
+/// whether it is an error page.
+pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bool) -> Fetched {
+    Fetched::Page {
+        text: analysis.map_or(Text::Unknown, text_of),
+        digest: body.map(xxhash_rust::xxh3::xxh3_64),
+        bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
+        junk,
     }
 }
 

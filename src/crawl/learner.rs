@@ -1,9 +1,9 @@
 //! The miner's side of the crawl: what it is told, what it answers, and where it runs.
 //!
-//! The loop tells it of every page through a bounded channel and never waits for it: when the channel
-//! is full, a page is not told, which costs evidence and no time. In a real crawl it has a thread of
-//! its own, since mining a full sample takes seconds; in a simulation it works inline, so that the
-//! same seed gives the same crawl.
+//! The loop tells it of every page through a bounded channel and never waits for it: when the
+//! channel is full, a page is not told, which costs evidence and no time. In a real crawl it has a
+//! thread of its own, since mining a full sample takes seconds; in a simulation it works inline, so
+//! that the same seed gives the same crawl.
 //!
 //! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
 //! batches.
@@ -29,7 +29,8 @@ const PROBES_MAX: usize = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DustMode {
-    /// `suggest` for `purpose = "archive"`, where every form of a page may be wanted, else `enforce`.
+    /// `suggest` for `purpose = "archive"`, where every form of a page may be wanted, else
+    /// `enforce`.
     #[default]
     Auto,
     /// Nothing is learned.

@@ -1,8 +1,8 @@
 //! The crawl log: one JSON line for every request, whatever came of it.
 //!
-//! A line is written before the batch of its visit, with one `write`, so that a killed process leaves
-//! whole lines and every request that was made and recorded stands in it. It is what `crawler audit`
-//! proves politeness from and what `crawler dust mine` learns from.
+//! A line is written before the batch of its visit, with one `write`, so that a killed process
+//! leaves whole lines and every request that was made and recorded stands in it. It is what
+//! `crawler audit` proves politeness from and what `crawler dust mine` learns from.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

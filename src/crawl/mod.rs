@@ -1,16 +1,17 @@
 //! The crawl: one loop that owns the frontier and the state, and the visits that it starts.
 //!
 //! Loop contract: (1) ask the frontier for what is next until it gives no lease; (2) start each
-//! lease as a visit; (3) wait for the first of: a visit done, the time of the next lease, a command,
-//! the second's tick; (4) settle what is done, log first, then one batch; (5) repeat.
+//! lease as a visit; (3) wait for the first of: a visit done, the time of the next lease, a
+//! command, the second's tick; (4) settle what is done, log first, then one batch; (5) repeat.
 //!
 //! Invariants: **I1** every request is made under a lease, robots.txt and probes included; **I4** a
 //! URL leaves its queue only in the batch that records its outcome; **I5** the archive is written
-//! first, and visits are settled in the order of their records, so that a crash leaves a prefix; **I6**
-//! all links of a page meet one version of the rules; **I9** a waiting URL is a row, never a task.
+//! first, and visits are settled in the order of their records, so that a crash leaves a prefix;
+//! **I6** all links of a page meet one version of the rules; **I9** a waiting URL is a row, never a
+//! task.
 //!
-//! What it does not do: it decides nothing that `filter`, `frontier`, `robots` or `dust` decide, and
-//! it prints nothing.
+//! What it does not do: it decides nothing that `filter`, `frontier`, `robots` or `dust` decide,
+//! and it prints nothing.
 
 mod admit;
 pub mod audit;
@@ -36,6 +37,7 @@ mod visit;
 pub use discover::{Link, SeedUrl};
 pub use edge::{Edge, Store};
 pub use error::CrawlError;
+pub(crate) use learn::page_of;
 pub use learner::{DustMode, DustSettings};
 pub use near::NearMode;
 pub use repeats::RepeatSettings;

@@ -1,8 +1,8 @@
 //! Whether a state agrees with itself and with its archive.
 //!
 //! Every row of the ledger is read and counted anew, every waiting URL looked up in its host's
-//! queue, every record looked for in the archive. Nothing is written. It does not check the archive's
-//! own digests: `archive::verify` does.
+//! queue, every record looked for in the archive. Nothing is written. It does not check the
+//! archive's own digests: `archive::verify` does.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! One visit: everything that happens under one lease, outside the loop.
 //!
-//! Resolve, fetch, judge the content, archive; in this order, and the archive last, so that the order
-//! of records is the order in which visits can be committed.
+//! Resolve, fetch, judge the content, archive; in this order, and the archive last, so that the
+//! order of records is the order in which visits can be committed.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -161,8 +161,8 @@ where
     Ok(visit)
 }
 
-/// Writes a capture; while the disk is full it waits, for the loop has paused the crawl meanwhile and
-/// an operator is expected. It ends with the crawl, which aborts its visits.
+/// Writes a capture; while the disk is full it waits, for the loop has paused the crawl meanwhile
+/// and an operator is expected. It ends with the crawl, which aborts its visits.
 async fn write<R, F, S: Store>(
     edge: &Edge<R, F, S>,
     capture: Arc<Capture>,

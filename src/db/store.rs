@@ -255,8 +255,8 @@ impl Db {
         bytes.map(|bytes| Self::decode(family, key, &bytes)).transpose()
     }
 
-    /// Calls `visit` with the rows from `from` on and before `to` (all that follow, if empty), until
-    /// it returns false.
+    /// Calls `visit` with the rows from `from` on and before `to` (all that follow, if empty),
+    /// until it returns false.
     ///
     /// # Errors
     /// Returns what RocksDB says, or what `visit` returns.

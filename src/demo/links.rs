@@ -163,8 +163,8 @@ impl Site<'_> {
         {
             forms.push(format!("/story?id={}", rest.replacen('?', "&", 1)));
         }
-        // What makes every document reachable stays on the host itself: a crawl may leave the aliases
-        // out of its scope.
+        // What makes every document reachable stays on the host itself: a crawl may leave the
+        // aliases out of its scope.
         let aliases = if slot < FREE_SLOT { &[][..] } else { &self.spec.aliases[..] };
         for alias in aliases {
             forms.push(format!("{}{canonical}", self.web.origin(alias)));

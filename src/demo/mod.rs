@@ -1,14 +1,14 @@
 //! A web of our own: synthetic sites from one description, in process and on loopback.
 //!
 //! A [`WebSpec`] describes many sites ([`SiteSpec`]) with their habits and vices; what they say
-//! follows from it and a seed alone. [`SimWeb`] serves it in process and in virtual time, [`Server`]
-//! on 127.0.0.0/8 with a name server of its own; both answer the same. [`demo_web`] is the small
-//! fixed web that `crawler demo` shows to a newcomer.
+//! follows from it and a seed alone. [`SimWeb`] serves it in process and in virtual time,
+//! [`Server`] on 127.0.0.0/8 with a name server of its own; both answer the same. [`demo_web`] is
+//! the small fixed web that `crawler demo` shows to a newcomer.
 //!
-//! Invariants: nothing of a page is stored, it is made when asked for, so a web of millions of pages
-//! costs its list of hosts. Every document of a site is reachable from its home page, or named by
-//! its sitemap ([`WebSpec::documents`] says which there are, [`WebSpec::truth`] what a URL leads
-//! to). No address outside of loopback is ever listened on.
+//! Invariants: nothing of a page is stored, it is made when asked for, so a web of millions of
+//! pages costs its list of hosts. Every document of a site is reachable from its home page, or
+//! named by its sitemap ([`WebSpec::documents`] says which there are, [`WebSpec::truth`] what a URL
+//! leads to). No address outside of loopback is ever listened on.
 //!
 //! It knows nothing of crawling: it imports no logic of the crawler but URLs and time, so that what
 //! it judges ([`Judge`]) cannot share the crawler's mistakes.

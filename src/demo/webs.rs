@@ -12,8 +12,8 @@ use super::web::WebSpec;
 /// The seed of the demonstration. Changing it changes every word that a newcomer sees.
 const DEMO_SEED: u64 = 2002;
 
-/// Returns the small fixed web of `crawler demo`: eight hosts under the reserved `.test` (RFC 2606),
-/// about 600 documents, and two to three times as many URLs for them.
+/// Returns the small fixed web of `crawler demo`: eight hosts under the reserved `.test` (RFC
+/// 2606), about 600 documents, and two to three times as many URLs for them.
 ///
 /// One host is slow, one asks for a Crawl-delay of a second, one refuses with 429 for a while, and
 /// one is a maze without end.

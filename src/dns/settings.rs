@@ -20,7 +20,8 @@ pub struct Settings {
     pub attempts: usize,
     /// Wall-clock limit of one resolution, all servers, attempts and aliases together.
     pub total: Span,
-    /// Which addresses to ask for. IPv4 first halves the questions, since nearly every host has it.
+    /// Which addresses to ask for. IPv4 first halves the questions, since nearly every host has
+    /// it.
     pub family: Family,
     /// Names kept in memory at most; about 300 bytes each.
     pub cache_max: usize,

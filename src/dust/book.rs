@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::evidence::{Doc, Observation};
+use super::evidence::{Doc, Observation, Text};
 use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
@@ -303,7 +303,11 @@ impl RuleBook {
         known: Fetched,
         now: Timestamp,
     ) {
-        self.audited(rules, agreement(known, audited), now);
+        let dead = matches!(known, Fetched::Gone | Fetched::Forbidden);
+        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
+        // A page that is known by a dead form alone is lost.
+        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
+        self.audited(rules, finding, now);
     }
 
     fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
@@ -339,9 +343,38 @@ impl RuleBook {
         }
     }
 
-    /// Loads rules of another crawl: what was enforced there is tried here first.
+    /// Takes a rule back: what it suppressed returns, and it is on trial again after the usual
+    /// wait, if the site still speaks for it.
+    pub fn revert(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        self.entries.contains_key(&id) && {
+            self.retire(id, reason, now);
+            true
+        }
+    }
+
+    /// Puts rules on trial at once, whether or not what they save is worth their probes. A rule
+    /// that rewrites no URL of the sample stays a candidate.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub(crate) fn put_on_trial(&mut self, ids: &[RuleId], now: Timestamp) -> Result<(), RuleError> {
+        for id in ids {
+            self.ensure_trial(*id)?;
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            let waiting = entry.trial.as_ref().map_or(0, Trial::waiting);
+            entry.rule.evidence.applicable = u32::try_from(waiting).unwrap_or(u32::MAX);
+            if waiting > 0 && entry.rule.state == RuleState::Candidate {
+                self.become_state(*id, RuleState::Shadow, "on trial", now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Loads rules of another crawl: they are judged first when their site is mined, and must be
+    /// proved here like any other.
     pub fn import(&mut self, rules: Vec<Rule>) {
         for mut rule in rules {
+            self.declare(&rule.site, rule.rule.clone(), rule.scope.clone());
             rule.source = Source::Imported;
             rule.state = RuleState::Candidate;
             rule.evidence = Evidence::default();

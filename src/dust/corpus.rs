@@ -102,6 +102,7 @@ impl<'a> Corpus<'a> {
     /// Returns true where no document is known, only sizes.
     pub(crate) fn has_only_sizes(&self) -> bool {
         self.classes.iter().all(|class| class.docs.is_empty())
+            && self.classes.iter().any(|class| class.size.is_some())
     }
 
     /// Returns true where two of these classes may lead to one document.

@@ -74,6 +74,35 @@ pub fn learn(
     Ok(Report { rules, events, probes: book.probes_spent(), book })
 }
 
+/// Proves rules of a file on the URLs of a log; searches for no others.
+///
+/// A rule that rewrites no URL of the log stays a candidate.
+///
+/// # Errors
+/// Returns a rule that cannot be used.
+pub fn prove_rules(
+    rules: Vec<Rule>,
+    log: impl IntoIterator<Item = Observation>,
+    fetcher: &mut dyn Fetcher,
+    settings: Settings,
+    now: Timestamp,
+) -> Result<Report, RuleError> {
+    let mut book = RuleBook::new(settings);
+    for observation in log {
+        book.observe(&observation);
+    }
+    let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    let sites: std::collections::BTreeSet<Site> =
+        rules.iter().map(|rule| rule.site.clone()).collect();
+    book.import(rules);
+    book.put_on_trial(&ids, now)?;
+    for site in &sites {
+        prove(&mut book, site, fetcher, now)?;
+    }
+    let (rules, events) = (book.rules().cloned().collect(), book.take_events());
+    Ok(Report { rules, events, probes: book.probes_spent(), book })
+}
+
 /// Runs the trials of a site to their end.
 fn prove(
     book: &mut RuleBook,

@@ -262,6 +262,11 @@ fn a_site_that_changes_its_habits_gets_its_pages_back() {
         book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
     }
     assert!(book.take_events().is_empty());
+    book.audit_result(&[rule], fetched(1), Fetched::Gone, Timestamp::ZERO);
+    assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
+    for i in 0..50 {
+        book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
+    }
     let drift = (1..=10).find(|i| {
         book.audit_result(&[rule], fetched(*i), fetched(i + 1), Timestamp::ZERO);
         book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)

@@ -14,6 +14,7 @@ mod corpus;
 pub mod durable;
 pub mod evidence;
 mod fetched;
+pub mod export;
 pub mod input;
 pub mod learn;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub mod validate;
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
-pub use learn::{Fetcher, Report, learn};
+pub use learn::{Fetcher, Report, learn, prove_rules};
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};

@@ -26,8 +26,8 @@ pub struct Settings {
     pub error_accept: f64,
     /// Chance of refuting a rule of `success_good`.
     pub error_refute: f64,
-    /// Largest share of the way to acceptance that content already crawled can contribute, since it
-    /// says nothing about outcomes that do not exist.
+    /// Largest share of the way to acceptance that content already crawled can contribute, since
+    /// it says nothing about outcomes that do not exist.
     pub content_credit_max: f64,
     /// Successful draws without which no rule is enforced.
     pub draws_min: u32,
@@ -269,6 +269,11 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns how many draws are left.
+    pub(crate) fn waiting(&self) -> usize {
+        self.strata.iter().map(|stratum| stratum.waiting.len()).sum()
     }
 
     /// Returns the name of a stratum, for the record.

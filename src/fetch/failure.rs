@@ -2,8 +2,8 @@
 
 use super::Failure;
 
-/// How often to try again after a failure, and what follows when that was in vain. How long the host
-/// rests in between is politeness.
+/// How often to try again after a failure, and what follows when that was in vain. How long the
+/// host rests in between is politeness.
 ///
 /// The idea of one row per kind of failure is BUbiNG's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

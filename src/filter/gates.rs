@@ -56,7 +56,8 @@ impl Filter {
         })
     }
 
-    /// Returns this filter with one more pattern in `exclude`; one that is there already adds nothing.
+    /// Returns this filter with one more pattern in `exclude`; one that is there already adds
+    /// nothing.
     ///
     /// # Errors
     /// Returns why the text is no pattern.

@@ -6,13 +6,14 @@ use crate::url::CrawlUrl;
 
 /// Places of the web, each with a number that says which entry it came from.
 ///
-/// Asking costs one hash look-up per label of the host and a binary search among the prefixes of one
-/// host, whatever the size.
+/// Asking costs one hash look-up per label of the host and a binary search among the prefixes of
+/// one host, whatever the size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Places {
     hosts: HashMap<Box<str>, u32>,
     domains: HashMap<Box<str>, u32>,
-    /// Path prefixes by host. Sorted; none is a prefix of another, so only one neighbour can match.
+    /// Path prefixes by host. Sorted; none is a prefix of another, so only one neighbour can
+    /// match.
     prefixes: HashMap<Box<str>, Vec<(Box<str>, u32)>>,
 }
 

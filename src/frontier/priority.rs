@@ -14,8 +14,8 @@ pub struct Rank {
 }
 
 /// Returns the priority of a URL: seeds 0, then by distance, since pages near a seed are read more
-/// (half of a site's pages carry most of its visits within five levels); what belongs to a page comes
-/// with it, and what a host full of repeats links to comes last.
+/// (half of a site's pages carry most of its visits within five levels); what belongs to a page
+/// comes with it, and what a host full of repeats links to comes last.
 pub fn priority(rank: Rank) -> u8 {
     let last = (PRIORITIES - 1) as u16;
     if rank.stale {

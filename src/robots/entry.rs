@@ -50,7 +50,8 @@ pub struct Settings {
     /// How long failures may go on, without any copy, before all is allowed. 30 days, the example
     /// of RFC 9309.
     pub outage_max: Span,
-    /// Redirects that are followed, also to other hosts. RFC 9309 asks for at least 5, the default.
+    /// Redirects that are followed, also to other hosts. RFC 9309 asks for at least 5, the
+    /// default.
     pub redirects_max: u32,
 }
 

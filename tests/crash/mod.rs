@@ -1,6 +1,7 @@
 //! The real process, killed again and again: nothing lost, nothing twice, nobody hurried.
 //!
-//! `CRASH_KILLS=50 cargo test --test all crash::` kills more often than every test run has time for.
+//! `CRASH_KILLS=50 cargo test --test all crash::` kills more often than every test run has time
+//! for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -53,8 +54,8 @@ fn count(text: &[u8]) -> usize {
     text.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// Waits until the crawl has logged `more` further requests, or has ended; returns true in the latter
-/// case. It looks again and again, bounded, since only the process knows when it gets there.
+/// Waits until the crawl has logged `more` further requests, or has ended; returns true in the
+/// latter case. It looks again and again, bounded, since only the process knows when it gets there.
 fn until_logged(child: &mut Child, dir: &Path, more: usize) -> bool {
     let want = lines(dir) + more;
     for _ in 0..60_000 {

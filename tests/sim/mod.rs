@@ -1,9 +1,10 @@
 //! Whole crawls in virtual time, over seeded webs, with crashes: what proves I1 to I6.
 //!
-//! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of the
-//! few that every test run has time for.
+//! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of
+//! the few that every test run has time for.
 
 mod content;
+mod explain;
 mod store;
 
 use std::path::Path;

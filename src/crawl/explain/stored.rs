@@ -49,8 +49,8 @@ pub struct LineOf {
     pub before: u64,
     /// True if there are more.
     pub before_is_more: bool,
-    /// Not before this, if all before it are fetched at the host's present pace; none while its host
-    /// may not be asked at all.
+    /// Not before this, if all before it are fetched at the host's present pace; none while its
+    /// host may not be asked at all.
     #[serde(serialize_with = "super::words::time_or_none")]
     pub earliest: Option<Timestamp>,
     /// Why not earlier.

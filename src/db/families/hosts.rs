@@ -3,8 +3,8 @@
 //! `hosts`: key = host number u32 (4 bytes) · value = [`HostRecord`].
 //! `host_ids`: key = host name, ASCII · value = host number u32, raw big-endian.
 //! `leases`: key = host number u32 · value = [`LeaseRecord`]; there from the moment before the
-//! request is made until the batch that records its outcome, so that a restart knows which hosts may
-//! have been asked just before the crash.
+//! request is made until the batch that records its outcome, so that a restart knows which hosts
+//! may have been asked just before the crash.
 
 use serde::{Deserialize, Serialize};
 

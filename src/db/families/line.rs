@@ -4,8 +4,8 @@
 //! `snoozed`: key = time u64 in ms · host u32 (12 bytes) · value empty.
 //! `group_line`: key = group u64 · serial u64 (16 bytes) · value = host u32, raw.
 //!
-//! All are read through a cursor that the caller keeps: seeking to the first key would walk over the
-//! tombstones of all that were consumed.
+//! All are read through a cursor that the caller keeps: seeking to the first key would walk over
+//! the tombstones of all that were consumed.
 
 use crate::clock::Timestamp;
 use crate::db::{Batch, Db, DbError, Family};

@@ -58,8 +58,8 @@ pub fn delete(batch: &mut Batch, db: &Db, host: HostId, place: Place) {
 }
 
 /// Reads about `most` rows of a host from its cursors on: half of them from its best priority, and
-/// at least one from every other that has any, so that none starves. The flag says whether there may
-/// be more.
+/// at least one from every other that has any, so that none starves. The flag says whether there
+/// may be more.
 ///
 /// # Errors
 /// Returns what the database says.

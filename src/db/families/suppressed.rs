@@ -1,4 +1,5 @@
-//! `suppressed`, `suppressed_by_rule`: what rules kept from being fetched, so that it can come back.
+//! `suppressed`, `suppressed_by_rule`: what rules kept from being fetched, so that it can come
+//! back.
 //!
 //! `suppressed`: key = fingerprint of the representative · fingerprint of the suppressed URL
 //! (32 bytes) · value = [`Suppression`].

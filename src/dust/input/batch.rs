@@ -66,7 +66,8 @@ pub struct Collected {
     pub records: Vec<Record>,
     /// How many lines were read, blank lines and comments aside.
     pub lines: u64,
-    /// How many lines were well-formed but of no use: errors, and requests other than GET and HEAD.
+    /// How many lines were well-formed but of no use: errors, and requests other than GET and
+    /// HEAD.
     pub unused: u64,
     /// How many lines were bad.
     pub bad: u64,
@@ -81,8 +82,8 @@ pub struct Collected {
 pub struct Batch {
     settings: Settings,
     collected: Collected,
-    /// Where the record of each URL is, by a 128-bit hash: two URLs in a billion lists of a billion
-    /// would share one.
+    /// Where the record of each URL is, by a 128-bit hash: two URLs in a billion lists of a
+    /// billion would share one.
     places: HashMap<u128, u32>,
     /// Only URLs whose hash is at most this are kept.
     threshold: u128,
@@ -226,6 +227,12 @@ impl Batch {
             Ok(Parsed::Unused) => self.collected.unused += 1,
             Err(error) => self.bad(name, number, error),
         }
+    }
+
+    /// Counts and keeps a bad line that was read elsewhere.
+    pub fn bad_line(&mut self, name: &str, line: u64, why: String) {
+        self.collected.lines += 1;
+        self.bad(name, line, LineError::Json(why));
     }
 
     fn bad(&mut self, name: &str, line: u64, error: LineError) {

@@ -143,9 +143,23 @@ fn sketch(text: &str) -> Vec<u64> {
     if matches!(text, "-" | "") {
         return Vec::new();
     }
+    if let Some(bins) = bins(text) {
+        return bins;
+    }
     let value =
         |text: &str| u64::from_str_radix(text, 16).unwrap_or_else(|_| xxh3_64(text.as_bytes()));
     text.split(',').map(value).collect()
+}
+
+/// Reads the sketch of our own crawl log: 16 bins of 8 bits without commas, each of which is the
+/// min-hash of one part of the text.
+fn bins(text: &str) -> Option<Vec<u64>> {
+    const DIGITS: usize = 32;
+    if text.len() != DIGITS {
+        return None;
+    }
+    let bin = |at| u64::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    (0..DIGITS).step_by(2).map(bin).collect()
 }
 
 /// What is read of a JSON record; other fields may be there.
@@ -164,11 +178,17 @@ struct Json {
     sketch: Option<String>,
     #[serde(default)]
     digest: Option<String>,
+    #[serde(default)]
+    purpose: Option<String>,
 }
 
 impl Json {
-    /// Returns the record; a fetch without an answer has no status, and is of no use.
+    /// Returns the record; a fetch without an answer has no status, and is of no use, and a
+    /// robots.txt is no page.
     fn parsed(self) -> Result<Parsed, LineError> {
+        if self.purpose.as_deref() == Some("robots") {
+            return Ok(Parsed::Unused);
+        }
         let status = match &self.status {
             Some(serde_json::Value::Number(status)) => number("status", &status.to_string())?,
             // Indexes write numbers as strings, and `-` for none.
@@ -245,6 +265,16 @@ mod tests {
         let line = r#"{"url":"http://h/","status":"304","size":null,"sketch":null}"#;
         check(Format::CrawlLog, line, Ok(record("http://h/", 304, None, &[])));
         check(Format::CrawlLog, r#"{"url":"","status":200}"#, Err(LineError::Missing("url")));
+    }
+
+    #[test]
+    fn the_sketch_of_our_own_log_is_read_bin_by_bin_and_its_robots_files_are_passed_over() {
+        let line = r#"{"url":"http://h/","status":200,"purpose":"page","sketch":"000102030405060708090a0b0c0d0eff"}"#;
+        let bins: Vec<u64> = (0..15).chain([255]).collect();
+        check(Format::CrawlLog, line, Ok(record("http://h/", 200, None, &bins)));
+        let line = r#"{"url":"http://h/robots.txt","status":200,"purpose":"robots"}"#;
+        let parsed = parse(&Context::new(Format::CrawlLog, None), line);
+        assert!(matches!(parsed, Ok(Parsed::Unused)));
     }
 
     #[test]

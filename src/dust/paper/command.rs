@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::list::Record;
 use super::report::Report;
+use super::rule::Rule;
 use super::settings::Settings;
 use super::validate::Fetcher;
 use super::{Lists, mine_lists};
@@ -54,19 +55,23 @@ struct Group {
 ///
 /// One site gives one JSON object; several give `{"sites": [...]}`, each object with its `site`.
 ///
+/// Returns the valid rules of each site, in the order in which they are applied; the site has no
+/// name where lists are not split.
+///
 /// # Errors
 /// Fails if the output does.
 pub fn run_mine(
     args: MineArgs,
     mut fetcher: Option<&mut dyn Fetcher>,
     out: &mut dyn Write,
-) -> Result<(), MineError> {
+) -> Result<Vec<(String, Vec<Rule>)>, MineError> {
     let MineArgs { train, valid, canon, split_sites, settings, json } = args;
     let groups = match split_sites {
         true => split(train, valid, canon),
         false => vec![Group { site: String::new(), train, valid, canon }],
     };
     let several = groups.len() > 1;
+    let mut valid = Vec::new();
     if json && several {
         out.write_all(b"{\"sites\": [")?;
     }
@@ -81,6 +86,9 @@ pub fn run_mine(
             None => None,
         };
         let report = mine_lists(lists, &settings, fetcher);
+        if let Some(validation) = &report.validation {
+            valid.push((group.site.clone(), validation.rules.clone()));
+        }
         match (json, several) {
             (true, true) => {
                 out.write_all(if at == 0 { b"\n" } else { b",\n" })?;
@@ -100,7 +108,7 @@ pub fn run_mine(
         out.write_all(b"\n]}\n")?;
     }
     out.flush()?;
-    Ok(())
+    Ok(valid)
 }
 
 /// A report with the site it is about.

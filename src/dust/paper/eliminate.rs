@@ -26,8 +26,8 @@ fn compare(a: &Pair, b: &Pair, texts: &TokenTable<'_>, support: fn(&Pair) -> u64
 ///
 /// The figure looks at every pair of a window of up to MW below each rule. By lemma 5.3 a pair
 /// refines exactly those that are left when common first and last tokens are taken from it, so they
-/// are looked up instead. The outcome is the figure's own, to its letter: a pair that has fallen can
-/// still fell others that stand above it.
+/// are looked up instead. The outcome is the figure's own, to its letter: a pair that has fallen
+/// can still fell others that stand above it.
 pub(super) fn kept(pairs: &[Pair], texts: &TokenTable<'_>, settings: &Settings) -> Vec<bool> {
     let mut order: Vec<u32> = (0..pairs.len() as u32).collect();
     order.sort_unstable_by(|&a, &b| {

@@ -1,9 +1,9 @@
 //! Support: in how many envelopes two substrings can be exchanged (figure 1, lines 14 to 22).
 //!
-//! Every likely similar pair of a bucket is one instance of the pair of substrings inside. Instances
-//! are sorted by a 64-bit hash of their two substrings and counted run by run. A collision cannot
-//! change the result: every run that is long enough to matter is compared token by token, and split
-//! if it holds different pairs.
+//! Every likely similar pair of a bucket is one instance of the pair of substrings inside.
+//! Instances are sorted by a 64-bit hash of their two substrings and counted run by run. A
+//! collision cannot change the result: every run that is long enough to matter is compared token by
+//! token, and split if it holds different pairs.
 //!
 //! Memory is bounded: instances that do not fit into the table are only counted by hash class, and
 //! taken class by class in further passes. Classes never split a pair, so supports stay exact.

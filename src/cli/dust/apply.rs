@@ -1,0 +1,120 @@
+//! `crawler dust apply`: URLs in, canonical forms out, line by line.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::mine::PaperFile;
+use super::{Answer, Common, Exit, Failed};
+use crate::dust::{Rule, RuleSet, RuleState, paper};
+use crate::url::CrawlUrl;
+
+const EXAMPLES: &str = "\
+Examples:
+  crawler dust apply --rules rules.json < urls.txt > canonical.txt
+  crawler dust apply --dir crawl --pairs < urls.txt | sort -t$'\\t' -k2
+
+One line for every line: the canonical form, or the line itself where it is no URL. Only rules in
+force are applied, unless --any is given.";
+
+/// Flags of `dust apply`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct ApplyArgs {
+    /// A rule file; without it the rules of the crawl
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Apply rules in any state, proved or not
+    #[arg(long)]
+    any: bool,
+    /// Write the line as it was in front of the outcome, by a tab
+    #[arg(long)]
+    pairs: bool,
+}
+
+/// What rewrites.
+enum Rewriter {
+    Ours(RuleSet),
+    Paper(BTreeMap<String, Vec<paper::Rule>>, usize),
+}
+
+/// Compiles rules; by default those in force.
+pub(super) fn compile(rules: &[Rule], any: bool) -> Result<RuleSet, Failed> {
+    let wanted = |rule: &&Rule| any || rule.state == RuleState::Enforced;
+    let rules = rules.iter().filter(wanted).cloned().map(Arc::new).collect();
+    Ok(RuleSet::compile(1, rules, 0.0)?)
+}
+
+impl Rewriter {
+    fn new(common: &Common, args: &ApplyArgs) -> Result<Rewriter, Failed> {
+        if let Some(file) = &args.rules
+            && let Ok(found) = serde_json::from_slice::<PaperFile>(&super::read(file)?)
+        {
+            let sites = found.sites.into_iter().map(|site| (site.site, site.rules)).collect();
+            return Ok(Rewriter::Paper(sites, found.rounds));
+        }
+        let rules = super::rules_of(common, args.rules.as_ref())?;
+        let set = compile(&rules, args.any)?;
+        if set.rules().is_empty() && !rules.is_empty() {
+            eprintln!("none of {} rules is in force; --any applies them all the same", rules.len());
+        }
+        Ok(Rewriter::Ours(set))
+    }
+
+    /// Returns the outcome and the names of the rules that led to it; nothing for what is no URL.
+    fn rewrite(&self, line: &str) -> Option<(String, Vec<String>)> {
+        let url = CrawlUrl::parse(line).ok()?;
+        match self {
+            Rewriter::Ours(set) => {
+                let canonized = set.canonize(&url);
+                let rules = canonized.rules.iter().map(ToString::to_string).collect();
+                Some((canonized.key.to_string(), rules))
+            }
+            Rewriter::Paper(sites, rounds) => {
+                let rules = sites.get(url.site().as_str()).or_else(|| sites.get(""));
+                let outcome = paper::canonize(line, rules.map_or(&[], Vec::as_slice), *rounds);
+                Some((outcome, Vec::new()))
+            }
+        }
+    }
+}
+
+/// Rewrites standard input.
+pub(super) fn apply(common: &Common, args: &ApplyArgs) -> Answer {
+    let rewriter = Rewriter::new(common, args)?;
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (mut lines, mut changed, mut bad) = (0u64, 0u64, 0u64);
+    for line in io::stdin().lock().split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        let line = line.trim_end_matches('\r');
+        lines += 1;
+        let outcome = rewriter.rewrite(line);
+        match &outcome {
+            Some((key, _)) => changed += u64::from(key != line),
+            None => bad += u64::from(!line.is_empty()),
+        }
+        if common.json {
+            let object = match outcome {
+                Some((key, rules)) => json!({ "url": line, "key": key, "rules": rules }),
+                None => json!({ "url": line, "key": Value::Null }),
+            };
+            writeln!(out, "{object}")?;
+            continue;
+        }
+        let key = outcome.map_or_else(|| line.to_owned(), |(key, _)| key);
+        match args.pairs {
+            true => writeln!(out, "{line}\t{key}")?,
+            false => writeln!(out, "{key}")?,
+        }
+    }
+    out.flush()?;
+    if !common.quiet {
+        eprintln!("{lines} lines, {changed} changed, {bad} no URL");
+    }
+    Ok(Exit::Complete)
+}

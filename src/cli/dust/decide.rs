@@ -1,0 +1,148 @@
+//! `crawler dust disable | enable | revert`: an operator decides about rules of a stopped crawl.
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::super::look;
+use super::{Answer, Common, Exit, Failed, find, word};
+use crate::clock::{Clock, Timestamp};
+use crate::config::Config;
+use crate::crawl::log::JsonLog;
+use crate::db::families::{meta, suppressed};
+use crate::db::{Batch, Db, DbError};
+use crate::dust::{Rule, RuleBook, RuleEvent};
+
+const EXAMPLES: &str = "\
+Examples:
+  crawler dust disable 3f2a                 the beginning of an id is enough
+  crawler dust revert 3f2a91c0 77d0 --dir crawl
+
+The crawl must be stopped. URLs that the rules suppressed are back in its queue with the next run.";
+
+/// Flags of `dust disable`, `enable` and `revert`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct DecideArgs {
+    /// Ids of rules, or beginnings of them
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+}
+
+/// What an operator decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    Disable,
+    Enable,
+    Revert,
+}
+
+/// Suppressed URLs that are counted for the answer.
+const COUNTED_MAX: usize = 1_000_000;
+
+/// Opens the state of a stopped crawl for writing.
+pub(super) fn open(config: &Config) -> Result<Db, Failed> {
+    let dir = look::state_dir(config);
+    match Db::open(&dir, &config.state) {
+        Err(error @ DbError::Locked { .. }) => {
+            let why = anyhow::Error::from(error);
+            let what = "rules can be changed only while the crawl is stopped";
+            Err(why.context(what).into())
+        }
+        opened => Ok(opened?),
+    }
+}
+
+/// Returns the time, not before what the crawl has stored.
+pub(super) fn time(db: &Db) -> Result<Timestamp, Failed> {
+    let floor = meta::session(db)?.map_or(Timestamp::ZERO, |session| session.latest);
+    Ok(Clock::system(floor).now())
+}
+
+/// Stores a changed book, after its events are in the log of rules.
+pub(super) fn keep(
+    config: &Config,
+    db: &Db,
+    book: &mut RuleBook,
+) -> Result<Vec<RuleEvent>, Failed> {
+    // A new version: the next run and its log tell it from the old one.
+    book.take_rule_set()?;
+    let events = book.take_events();
+    let mut log = JsonLog::open(&config.dir.join("log").join("rules.jsonl"))?;
+    for event in &events {
+        log.write(event)?;
+    }
+    let mut batch = Batch::default();
+    meta::put_rule_book(&mut batch, db, &book.encode_rules());
+    db.commit(batch)?;
+    db.sync()?;
+    Ok(events)
+}
+
+/// Decides.
+pub(super) fn decide(common: &Common, args: &DecideArgs, decision: Decision) -> Answer {
+    let config = common.load(&[])?.config;
+    let dir = look::state_dir(&config);
+    if !dir.exists() {
+        return Err(Failed::from(DbError::Missing(dir)));
+    }
+    let db = open(&config)?;
+    let Some(mut book) = super::book(&config, &db)? else {
+        let dir = config.dir.display();
+        return Err(Failed::with(Exit::Nothing, format!("the crawl in {dir} has no rules yet")));
+    };
+    let rules: Vec<Rule> = book.rules().cloned().collect();
+    let ids = args.ids.iter().map(|id| find(&rules, id)).collect::<Result<Vec<_>, _>>()?;
+    let now = time(&db)?;
+    let why = "an operator says so";
+    for id in &ids {
+        match decision {
+            Decision::Disable => book.suspend(*id, why, now),
+            Decision::Enable => book.enforce(*id, why, now),
+            Decision::Revert => book.revert(*id, why, now),
+        };
+    }
+    let events = keep(&config, &db, &mut book)?;
+    let mut answers = Vec::new();
+    for id in &ids {
+        let rule = book.rule(*id).context("find a rule that was just changed")?;
+        let event = events.iter().find(|event| event.rule == *id);
+        let back = match event.is_some_and(RuleEvent::readmits) {
+            true => suppressed::by_rule(&db, id.0, COUNTED_MAX)?.len(),
+            false => 0,
+        };
+        let before = event.and_then(|event| event.from).unwrap_or(rule.state);
+        answers.push((rule, before, back));
+    }
+    print(common, &answers);
+    Ok(Exit::Complete)
+}
+
+fn print(common: &Common, answers: &[(&Rule, crate::dust::RuleState, usize)]) {
+    if common.json {
+        let rules: Vec<Value> = answers
+            .iter()
+            .map(|(rule, before, back)| {
+                json!({
+                    "rule": rule.id, "site": rule.site, "text": rule.to_string(),
+                    "from": before, "to": rule.state, "urls_back": back,
+                })
+            })
+            .collect();
+        println!("{}", json!({ "rules": rules }));
+        return;
+    }
+    for (rule, before, back) in answers {
+        if *before == rule.state {
+            println!("{} {rule}: already {}", rule.id, word(rule.state));
+            continue;
+        }
+        println!("{} {rule}: {} -> {}", rule.id, word(*before), word(rule.state));
+        if *back > 0 {
+            println!("  {back} URLs that it suppressed come back with the next run");
+        }
+        if rule.state == crate::dust::RuleState::Enforced && rule.evidence.draws_same == 0 {
+            println!("  no trial has proved it: you vouch for it; audits go on checking it");
+        }
+    }
+}

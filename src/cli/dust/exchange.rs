@@ -1,0 +1,140 @@
+//! `crawler dust export | import`: rules for other programs and other crawls.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use super::{Answer, Common, Exit, decide};
+use crate::dust::export::{self, Form};
+use crate::dust::rule::FORMAT;
+use crate::dust::{Rule, RuleBook, RuleFile, RuleState};
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  crawler dust export --format json --out rules.json
+  crawler dust export --format nginx --rules rules.json > dust.conf
+  crawler dust export --format clean-param --site example.org >> robots.txt
+
+Rules that a format cannot express are named on standard error and in a comment.";
+
+const IMPORT_EXAMPLES: &str = "\
+Examples:
+  crawler dust import rules.json --dir crawl
+
+The crawl must be stopped, or not yet begun. Rules come in as candidates: they are judged first when
+their site is mined, and enforced only when they are proved here. `crawler dust enable ID` vouches for
+one.";
+
+/// For whom rules are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatName {
+    /// A rule file, for `import`, `apply` and `validate`
+    Json,
+    /// Redirects of nginx
+    Nginx,
+    /// Redirects of Apache
+    Apache,
+    /// Clean-param lines of robots.txt
+    CleanParam,
+    /// Fuzzy rules of pywb
+    Pywb,
+}
+
+/// Flags of `dust export`.
+#[derive(Args, Debug)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub(in crate::cli) struct ExportArgs {
+    /// For whom
+    #[arg(long, value_enum, default_value_t = FormatName::Json)]
+    format: FormatName,
+    /// A rule file; without it the rules of the crawl
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Only rules of this site
+    #[arg(long, value_name = "SITE")]
+    site: Option<String>,
+    /// Rules in any state, proved or not
+    #[arg(long)]
+    any: bool,
+    /// Write to this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Flags of `dust import`.
+#[derive(Args, Debug)]
+#[command(after_help = IMPORT_EXAMPLES)]
+pub(in crate::cli) struct ImportArgs {
+    /// The rule file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+/// Exports.
+pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
+    let rules = super::rules_of(common, args.rules.as_ref())?;
+    let rules: Vec<Rule> = rules
+        .into_iter()
+        .filter(|rule| args.any || rule.state == RuleState::Enforced)
+        .filter(|rule| args.site.as_ref().is_none_or(|site| rule.site.as_str() == site))
+        .collect();
+    let form = match args.format {
+        FormatName::Json => None,
+        FormatName::Nginx => Some(Form::Nginx),
+        FormatName::Apache => Some(Form::Apache),
+        FormatName::CleanParam => Some(Form::CleanParam),
+        FormatName::Pywb => Some(Form::Pywb),
+    };
+    let count = rules.len();
+    let mut left_out = Vec::new();
+    let text = match form {
+        None => {
+            let file = RuleFile { format: FORMAT, version: 0, rules };
+            serde_json::to_string_pretty(&file)? + "\n"
+        }
+        Some(form) => {
+            let exported = export::export(&rules.iter().collect::<Vec<_>>(), form);
+            left_out = exported.left_out;
+            exported.text
+        }
+    };
+    for (id, why) in &left_out {
+        eprintln!("left out: {id}: {why}");
+    }
+    let written = count - left_out.len();
+    match &args.out {
+        Some(file) => super::write(file, text.as_bytes())?,
+        None if common.json && form.is_some() => {
+            let left_out: Vec<_> =
+                left_out.iter().map(|(id, why)| json!({ "rule": id, "why": why })).collect();
+            println!("{}", json!({ "written": written, "left_out": left_out, "text": text }));
+        }
+        None => print!("{text}"),
+    }
+    if !common.quiet {
+        eprintln!("{written} rules written, {} left out", left_out.len());
+    }
+    Ok(Exit::Complete)
+}
+
+/// Imports.
+pub(super) fn import(common: &Common, args: &ImportArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let rules = super::rule_file(&args.file)?.rules;
+    let db = decide::open(&config)?;
+    let mut book = super::book(&config, &db)?.unwrap_or_else(|| RuleBook::new(config.dust.book()));
+    let known = rules.iter().filter(|rule| book.rule(rule.id).is_some()).count();
+    let count = rules.len();
+    book.import(rules);
+    decide::keep(&config, &db, &mut book)?;
+    if common.json {
+        println!("{}", json!({ "imported": count - known, "known": known }));
+    } else {
+        println!(
+            "{} rules imported as candidates, {known} known already; the next run tries them",
+            count - known
+        );
+    }
+    Ok(Exit::Complete)
+}

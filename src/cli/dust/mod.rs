@@ -1,0 +1,139 @@
+//! `crawler dust`: rules by which different URLs lead to the same text, outside of a crawl's run.
+
+mod apply;
+mod constants;
+mod decide;
+mod exchange;
+mod logs;
+mod mine;
+mod pages;
+mod prove;
+mod rules;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Subcommand;
+
+use super::look;
+use super::{Answer, Common, Exit, Failed};
+use crate::clock::{Clock, Timestamp};
+use crate::config::Config;
+use crate::db::Db;
+use crate::db::families::meta;
+use crate::dust::{Rule, RuleBook, RuleFile, RuleId};
+
+/// Subcommands of `dust`.
+#[derive(Debug, Subcommand)]
+pub(super) enum DustCommand {
+    /// Find the rules of logs: crawl logs, web-server logs, TSV lists, WARC files, CDXJ indexes
+    Mine(Box<mine::MineArgs>),
+    /// Prove the rules of a file by fetching pages
+    Validate(prove::ValidateArgs),
+    /// Rewrite URLs from standard input to their canonical form
+    Apply(apply::ApplyArgs),
+    /// List rules with their evidence and what each saved
+    Rules(rules::RulesArgs),
+    /// Show step by step which rules give a URL its key
+    Explain(rules::ExplainArgs),
+    /// Take rules out of force until they are enabled; what they suppressed comes back
+    Disable(decide::DecideArgs),
+    /// Put rules in force, whatever their proof
+    Enable(decide::DecideArgs),
+    /// Take rules back: what they suppressed comes back, and they may be learned again later
+    Revert(decide::DecideArgs),
+    /// Write rules for other crawls and programs
+    Export(exchange::ExportArgs),
+    /// Load rules of another crawl as candidates, to be proved here
+    Import(exchange::ImportArgs),
+}
+
+/// Runs a subcommand.
+pub(super) fn dust(common: &Common, command: &DustCommand) -> Answer {
+    match command {
+        DustCommand::Mine(args) => mine::mine(common, args),
+        DustCommand::Validate(args) => prove::validate(common, args),
+        DustCommand::Apply(args) => apply::apply(common, args),
+        DustCommand::Rules(args) => rules::rules(common, args),
+        DustCommand::Explain(args) => rules::explain(common, args),
+        DustCommand::Disable(args) => decide::decide(common, args, decide::Decision::Disable),
+        DustCommand::Enable(args) => decide::decide(common, args, decide::Decision::Enable),
+        DustCommand::Revert(args) => decide::decide(common, args, decide::Decision::Revert),
+        DustCommand::Export(args) => exchange::export(common, args),
+        DustCommand::Import(args) => exchange::import(common, args),
+    }
+}
+
+/// Reads a file whole.
+fn read(file: &Path) -> Result<Vec<u8>, Failed> {
+    Ok(std::fs::read(file).with_context(|| format!("failed to read {}", file.display()))?)
+}
+
+/// Writes a file whole.
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
+    std::fs::write(file, bytes).with_context(|| format!("failed to write {}", file.display()))?;
+    Ok(())
+}
+
+/// Reads a rule file.
+fn rule_file(file: &Path) -> Result<RuleFile, Failed> {
+    RuleFile::parse(&read(file)?).map_err(|error| {
+        Failed::with(Exit::Config, format!("failed to use {}: {error}", file.display()))
+    })
+}
+
+/// Returns the rules of a file, or those that the crawl has learned.
+fn rules_of(common: &Common, file: Option<&PathBuf>) -> Result<Vec<Rule>, Failed> {
+    if let Some(file) = file {
+        return Ok(rule_file(file)?.rules);
+    }
+    let config = common.load(&[])?.config;
+    let db = look::open(&config)?;
+    let book = book(&config, &db)?.ok_or_else(|| {
+        let dir = config.dir.display();
+        Failed::with(
+            Exit::Nothing,
+            format!("the crawl in {dir} has learned no rules yet; give a file with --rules FILE"),
+        )
+    })?;
+    Ok(book.rules().cloned().collect())
+}
+
+/// Returns the rule book of a crawl, without its samples.
+fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
+    let Some(bytes) = meta::rule_book(db)? else { return Ok(None) };
+    let book = RuleBook::decode(config.dust.book(), &bytes, [])
+        .context("failed to read the learned rules")?;
+    Ok(Some(book))
+}
+
+/// Finds the rule that an id, or the beginning of one, names.
+fn find(rules: &[Rule], id: &str) -> Result<RuleId, Failed> {
+    let named: Vec<RuleId> = rules
+        .iter()
+        .map(|rule| rule.id)
+        .filter(|known| !id.is_empty() && known.to_string().starts_with(&id.to_ascii_lowercase()))
+        .collect();
+    match named[..] {
+        [one] => Ok(one),
+        [] => Err(Failed::with(
+            Exit::Nothing,
+            format!("there is no rule {id}; `crawler dust rules` lists them"),
+        )),
+        _ => Err(Failed::with(
+            Exit::Usage,
+            format!("{id} is the beginning of {} rules; write more of it", named.len()),
+        )),
+    }
+}
+
+/// Returns the time.
+fn now() -> Timestamp {
+    Clock::system(Timestamp::ZERO).now()
+}
+
+/// Returns a word as JSON has it.
+fn word(value: impl serde::Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}

@@ -1,0 +1,256 @@
+//! Fetching pages for proofs: through a proxy on loopback, or from the sites themselves.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::wire::Wire;
+use super::{Exit, Failed};
+use crate::clock::{Clock, Span, Timestamp};
+use crate::config::Config;
+use crate::content::{self, Analysis, Boilerplate, Content, SiteModel};
+use crate::crawl::{block_of, page_of};
+use crate::dust::{Fetched, Fetcher, Observation, paper};
+use crate::extract;
+use crate::fetch::{Answer, Fetch, HyperFetch, Outcome, Proxy, Purpose, Request, user_agent};
+use crate::robots;
+use crate::url::{CrawlUrl, Origin, Site};
+
+/// Redirects that are followed.
+const HOPS_MAX: usize = 5;
+
+/// Pages of a site from which its boilerplate is learned before anything is compared.
+const SAMPLE: usize = 40;
+
+/// How pages are fetched.
+#[derive(Args, Debug)]
+pub(super) struct FetchArgs {
+    /// `none`, `live` (from the sites, politely), or `proxy=http://127.0.0.1:PORT`
+    #[arg(long, value_name = "HOW", default_value = "none")]
+    fetch: String,
+    /// Rest between two fetches through the proxy
+    #[arg(long, value_name = "SPAN", default_value = "0s")]
+    delay: String,
+}
+
+enum Way {
+    Proxy(Box<HyperFetch>, Duration),
+    Live(Box<Wire>),
+}
+
+/// Fetches pages one after the other, redirects followed.
+pub(super) struct Pages {
+    runtime: tokio::runtime::Runtime,
+    way: Way,
+    robots: HashMap<Origin, robots::Entry>,
+    extract: extract::Settings,
+    content: RefCell<Content>,
+    settings: content::Settings,
+    models: BTreeMap<Site, Arc<Boilerplate>>,
+    /// Requests made, redirects and samples included.
+    pub(super) requests: u64,
+}
+
+/// Where the redirects of a URL end.
+enum Shown {
+    Page(CrawlUrl, Box<Answer>),
+    Gone,
+    Forbidden,
+    Unavailable,
+}
+
+impl FetchArgs {
+    /// Makes the means to fetch, or nothing for `none`.
+    pub(super) fn pages(&self, config: &Config) -> Result<Option<Pages>, Failed> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let way = {
+            let _guard = runtime.enter();
+            match self.fetch.as_str() {
+                "none" => return Ok(None),
+                "live" => Way::Live(Box::new(Wire::new(config)?)),
+                other => match other.strip_prefix("proxy=") {
+                    Some(proxy) => self.proxied(config, proxy)?,
+                    None => {
+                        let help = "write none, live, or proxy=http://127.0.0.1:PORT";
+                        return Err(Failed::with(Exit::Usage, format!("--fetch {other}: {help}")));
+                    }
+                },
+            }
+        };
+        Ok(Some(Pages {
+            runtime,
+            way,
+            robots: HashMap::new(),
+            extract: config.extract.clone(),
+            content: RefCell::new(Content::new(config.content.clone())),
+            settings: config.content.clone(),
+            models: BTreeMap::new(),
+            requests: 0,
+        }))
+    }
+
+    /// A proxy must be on this machine: it serves a model or an archive, and owes nobody a rest.
+    fn proxied(&self, config: &Config, text: &str) -> Result<Way, Failed> {
+        let usage =
+            |what: String| Failed::with(Exit::Usage, format!("--fetch proxy={text}: {what}"));
+        let proxy: Proxy = text.parse().map_err(usage)?;
+        let host = url::Url::parse(text).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let host = host.unwrap_or_default();
+        let ip: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+        if host != "localhost" && !ip.is_some_and(|ip| ip.is_loopback()) {
+            let what = "only a proxy on this machine; for sites use --fetch live with fetch.proxy";
+            return Err(usage(what.to_owned()));
+        }
+        let delay: Span = self.delay.parse().map_err(|error| {
+            Failed::with(Exit::Usage, format!("--delay {}: {error}", self.delay))
+        })?;
+        let settings = crate::fetch::Settings { proxy: Some(proxy), ..config.fetch.clone() };
+        let agent = user_agent(&config.name, env!("CARGO_PKG_VERSION"), &config.contact);
+        let clock = Arc::new(Clock::system(Timestamp::ZERO));
+        let fetch = HyperFetch::new(&settings, &agent, &config.contact, clock)?;
+        Ok(Way::Proxy(Box::new(fetch), delay.get()))
+    }
+}
+
+impl Pages {
+    /// Learns what repeats on the pages of each site from a sample of a log.
+    pub(super) fn learn_sites(&mut self, log: &[Observation]) {
+        let mut samples: BTreeMap<Site, Vec<(u64, &CrawlUrl)>> = BTreeMap::new();
+        for seen in log.iter().filter(|seen| seen.status == 200 && !seen.junk) {
+            let order = xxh3_64(seen.url.as_str().as_bytes());
+            samples.entry(seen.url.site()).or_default().push((order, &seen.url));
+        }
+        for (site, mut urls) in samples {
+            urls.sort();
+            let mut model = SiteModel::default();
+            for (_, url) in urls.into_iter().take(SAMPLE) {
+                if let Shown::Page(url, answer) = self.follow(url)
+                    && let Some(analysis) = self.analyse(&url, &answer, &Boilerplate::default())
+                {
+                    model.observe(&analysis, &self.settings);
+                }
+            }
+            self.models.insert(site, model.boilerplate());
+        }
+    }
+
+    fn follow(&mut self, url: &CrawlUrl) -> Shown {
+        let mut url = url.clone();
+        for _ in 0..=HOPS_MAX {
+            if self.is_forbidden(&url) {
+                return Shown::Forbidden;
+            }
+            let Some(answer) = self.get(&url) else { return Shown::Unavailable };
+            let location =
+                answer.header_text("location").filter(|_| (300..400).contains(&answer.status));
+            match (location.and_then(|to| url.join(&to).ok()), answer.status) {
+                (Some(next), _) => url = next,
+                (None, 200..=299) => return Shown::Page(url, Box::new(answer)),
+                (None, 429 | 500..=599) => return Shown::Unavailable,
+                (None, _) => return Shown::Gone,
+            }
+        }
+        Shown::Gone
+    }
+
+    fn is_forbidden(&mut self, url: &CrawlUrl) -> bool {
+        let Way::Live(wire) = &self.way else { return false };
+        let origin = url.origin();
+        if !self.robots.contains_key(&origin) {
+            self.requests += 1;
+            let Ok(got) = self.runtime.block_on(wire.robots(url)) else { return true };
+            self.robots.insert(origin.clone(), got.entry);
+        }
+        !self.robots.get(&origin).is_some_and(|entry| entry.is_allowed(url))
+    }
+
+    fn get(&mut self, url: &CrawlUrl) -> Option<Answer> {
+        self.requests += 1;
+        let outcome = match &self.way {
+            Way::Live(wire) => self.runtime.block_on(wire.get(url, Purpose::Probe)).outcome?,
+            Way::Proxy(fetch, delay) => {
+                let request = Request {
+                    url: url.clone(),
+                    addresses: Vec::new(),
+                    purpose: Purpose::Probe,
+                    etag: None,
+                    last_modified: None,
+                };
+                self.runtime.block_on(async {
+                    tokio::time::sleep(*delay).await;
+                    fetch.fetch(request).await
+                })
+            }
+        };
+        match outcome {
+            Outcome::Answer(answer) => Some(*answer),
+            Outcome::Failed(failed) => {
+                tracing::warn!(%url, failure = failed.failure.name(), detail = failed.detail);
+                None
+            }
+        }
+    }
+
+    fn extract(&self, url: &CrawlUrl, answer: &Answer) -> extract::Extracted {
+        let content_type = answer.header_text("content-type");
+        let page = extract::Page {
+            url,
+            content_type: content_type.as_deref(),
+            link_headers: &[],
+            body: &answer.body,
+        };
+        extract::extract(&page, &self.extract)
+    }
+
+    fn analyse(
+        &self,
+        url: &CrawlUrl,
+        answer: &Answer,
+        boilerplate: &Boilerplate,
+    ) -> Option<Analysis> {
+        let extracted = self.extract(url, answer);
+        if extracted.kind != extract::DocumentKind::Html || extracted.blocks.is_empty() {
+            return None;
+        }
+        let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
+        let page = content::Page { blocks: &blocks, links: extracted.links.len() };
+        Some(self.content.borrow_mut().analyse(&page, boilerplate))
+    }
+}
+
+impl Fetcher for Pages {
+    fn fetch(&mut self, url: &CrawlUrl) -> Fetched {
+        match self.follow(url) {
+            Shown::Page(url, answer) => {
+                let known = self.models.get(&url.site()).cloned().unwrap_or_default();
+                let analysis = self.analyse(&url, &answer, &known);
+                let whole = answer.truncated.is_none() && !answer.body.is_empty();
+                page_of(whole.then_some(&answer.body[..]), analysis.as_ref(), false)
+            }
+            Shown::Gone => Fetched::Gone,
+            Shown::Forbidden => Fetched::Forbidden,
+            Shown::Unavailable => Fetched::Unavailable,
+        }
+    }
+}
+
+impl paper::Fetcher for Pages {
+    fn fetch(&mut self, url: &str) -> paper::Fetched {
+        let Ok(url) = CrawlUrl::parse(url) else { return paper::Fetched::Failed };
+        let Shown::Page(url, answer) = self.follow(&url) else { return paper::Fetched::Failed };
+        let extracted = self.extract(&url, &answer);
+        let text = match extracted.kind {
+            extract::DocumentKind::Html => {
+                let blocks = extracted.blocks.iter().map(|block| &*block.text);
+                blocks.collect::<Vec<_>>().join("\n")
+            }
+            _ => String::from_utf8_lossy(&answer.body).into_owned(),
+        };
+        paper::Fetched::Page(paper::Shingles::of(&text))
+    }
+}

@@ -1,0 +1,92 @@
+//! `crawler dust validate`: proves the rules of a file on the URLs of a log.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::super::output::number;
+use super::logs::{self, LogArgs};
+use super::pages::FetchArgs;
+use super::rules::{row, table};
+use super::{Answer, Common, Exit, Failed};
+use crate::dust::{RuleState, prove_rules};
+
+const EXAMPLES: &str = "\
+Examples:
+  crawler dust validate rules.json --log access.log --site https://example.org --fetch live \\
+      --contact mailto:me@example.org
+  crawler dust validate rules.json --log list.tsv --fetch proxy=http://127.0.0.1:8099
+
+URLs are drawn from the log, uniformly over its parts, and fetched in both forms. Exit code 20 if a
+rule is refuted.";
+
+/// Flags of `dust validate`.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct ValidateArgs {
+    /// The rule file
+    #[arg(value_name = "RULES")]
+    file: PathBuf,
+    /// Logs whose URLs are drawn; may be given several times
+    #[arg(long, value_name = "FILE", required = true)]
+    log: Vec<PathBuf>,
+    #[command(flatten)]
+    how: LogArgs,
+    #[command(flatten)]
+    fetch: FetchArgs,
+    /// Write the rules with their new state and evidence
+    #[arg(long, value_name = "OUT")]
+    rules: Option<PathBuf>,
+}
+
+/// Validates.
+pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let rules = super::rule_file(&args.file)?.rules;
+    let Some(mut pages) = args.fetch.pages(&config)? else {
+        let what = "nothing can be proved without pages: use --fetch live or --fetch proxy=URL";
+        return Err(Failed::with(Exit::Usage, what));
+    };
+    let logs = logs::read(&args.how, &args.log, true)?;
+    logs.report(common.quiet);
+    let observations = logs.into_observations();
+    pages.learn_sites(&observations);
+    let report = prove_rules(rules, observations, &mut pages, config.dust.book(), super::now())?;
+    if let Some(file) = &args.rules {
+        super::write(file, &serde_json::to_vec_pretty(&report.book.export())?)?;
+    }
+    let count = |state| report.rules.iter().filter(|rule| rule.state == state).count() as u64;
+    let refuted = report
+        .events
+        .iter()
+        .filter(|event| event.to == RuleState::Retired && event.reason.starts_with("refuted"))
+        .count() as u64;
+    if common.json {
+        let rules: Vec<Value> = report.rules.iter().map(row).collect::<Result<_, _>>()?;
+        let report = json!({
+            "rules": rules,
+            "proved": count(RuleState::Enforced),
+            "refuted": refuted,
+            "probes": report.probes,
+            "requests": pages.requests,
+            "events": report.events,
+        });
+        println!("{report}");
+    } else {
+        print!("{}", table(&report.rules.iter().collect::<Vec<_>>()));
+        for event in report.events.iter().filter(|event| event.to == RuleState::Retired) {
+            println!("{} {}: {}", event.rule, event.text, event.reason);
+        }
+        println!(
+            "{} proved, {} refuted, {} undecided, {} not met in the log; {} probes, {} requests",
+            number(count(RuleState::Enforced)),
+            number(refuted),
+            number(count(RuleState::Shadow) + count(RuleState::Retired) - refuted),
+            number(count(RuleState::Candidate)),
+            number(report.probes),
+            number(pages.requests)
+        );
+    }
+    Ok(if refuted > 0 { Exit::Verify } else { Exit::Complete })
+}

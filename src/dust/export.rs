@@ -1,0 +1,408 @@
+//! Rules for other programs: redirects for nginx and Apache, Clean-param for robots.txt, fuzzy
+//! rules for pywb.
+//!
+//! Only what a format can say exactly is written; every other rule is named with the reason. The
+//! redirects look at the request as it came (`$request_uri`, `THE_REQUEST`), since servers decode
+//! and fold the path before they match it. It writes text and reads nothing.
+//!
+//! Sources: nginx, ngx_http_rewrite_module; Apache HTTP Server 2.4, mod_rewrite; Yandex, robots.txt
+//! Clean-param; pywb, `fuzzymatcher.py`.
+
+use std::fmt::Write;
+
+use super::rule::{Rule, RuleId, RuleKind, Segment};
+use crate::url::Host;
+
+/// What the rules are written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// nginx: for a `server` block.
+    Nginx,
+    /// Apache HTTP Server 2.4: for a virtual host.
+    Apache,
+    /// `Clean-param` lines of robots.txt.
+    CleanParam,
+    /// Fuzzy rules of pywb, for its `rules_file`.
+    Pywb,
+}
+
+/// Rules in another form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// The text of the file.
+    pub text: String,
+    /// Rules that the form cannot express, and why.
+    pub left_out: Vec<(RuleId, String)>,
+}
+
+/// Writes rules in another form, each with its text and evidence as a comment.
+pub fn export(rules: &[&Rule], form: Form) -> Exported {
+    let mut out = Exported { text: head(form).to_owned(), left_out: Vec::new() };
+    for rule in rules {
+        let written = match form {
+            Form::Nginx => nginx(rule),
+            Form::Apache => apache(rule),
+            Form::CleanParam => clean_param(rule),
+            Form::Pywb => pywb(rule),
+        };
+        match written {
+            Ok(lines) => {
+                let e = rule.evidence;
+                let _ = writeln!(
+                    out.text,
+                    "\n# {} {} [{}]: {} documents alike, {} different; draws {} alike, {} not",
+                    rule.site,
+                    rule,
+                    rule.id,
+                    e.documents_same,
+                    e.documents_different,
+                    e.draws_same,
+                    e.draws_failed
+                );
+                out.text.push_str(&lines);
+            }
+            Err(why) => {
+                let _ =
+                    writeln!(out.text, "\n# left out: {} {} [{}]: {why}", rule.site, rule, rule.id);
+                out.left_out.push((rule.id, why.to_owned()));
+            }
+        }
+    }
+    if form == Form::Pywb && out.left_out.len() == rules.len() {
+        out.text = out.text.replacen("rules:\n", "rules: []\n", 1);
+    }
+    out
+}
+
+fn head(form: Form) -> &'static str {
+    match form {
+        Form::Nginx => {
+            "# Redirects to canonical URLs; include it in a server block.\n\
+             set $dust \"$request_method $host$request_uri\";\n"
+        }
+        Form::Apache => {
+            "# Redirects to canonical URLs; include it in a virtual host (Apache 2.4).\n\
+             RewriteEngine On\n"
+        }
+        Form::CleanParam => {
+            "# Clean-param lines, for the robots.txt of the host that each comment names.\n\
+             User-agent: *\n"
+        }
+        Form::Pywb => "# Fuzzy rules of pywb: put them before its own rules.\nrules:\n",
+    }
+}
+
+/// One redirect: a pattern on path and query with numbered groups, and what stands there then.
+struct Redirect {
+    /// Without anchors; `END` is where path and query end.
+    tail: String,
+    to: String,
+    to_host: Option<Host>,
+}
+
+/// Where path and query end; replaced by what a form calls it.
+const END: &str = "\u{1}";
+
+/// Ways that the server would run in a circle.
+const CIRCLE: &str = "the outcome would match again, and the redirect would never end";
+
+type Written = Result<String, &'static str>;
+
+fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
+    let redirect = |tail: String, to: String| Redirect { tail, to, to_host: None };
+    match &rule.rule {
+        RuleKind::Substring { from, to, at_start, at_end } => {
+            if to.contains(from.as_str()) {
+                return Err(CIRCLE);
+            }
+            let tail = substring(from, to, *at_start, *at_end);
+            let to = literal(to);
+            let first = if *at_start { "" } else { "\u{2}1" };
+            let last = match (*at_start, *at_end) {
+                (_, true) => "",
+                (true, false) => "\u{2}1",
+                (false, false) => "\u{2}2",
+            };
+            Ok(vec![redirect(tail, format!("{first}{to}{last}"))])
+        }
+        RuleKind::DropParameter { names, value } => {
+            let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
+            let value = value.as_ref().map(|value| regex::escape(value));
+            let value = value.map_or("(?:=[^& ]*)?".to_owned(), |value| format!("={value}"));
+            let one = format!("(?:{}){value}", names.join("|"));
+            Ok(vec![
+                redirect(format!("([^? ]*)\\?{one}{END}"), "\u{2}1".to_owned()),
+                redirect(format!("([^? ]*)\\?{one}&([^ ]*){END}"), "\u{2}1?\u{2}2".to_owned()),
+                redirect(
+                    format!("([^? ]*\\?[^ ]*?)&{one}((?:&[^ ]*)?){END}"),
+                    "\u{2}1\u{2}2".to_owned(),
+                ),
+            ])
+        }
+        RuleKind::SetParameter { name, value } => {
+            let (name_rx, value_rx) = (regex::escape(name), regex::escape(value));
+            let tail = format!(
+                "([^? ]*\\?(?:[^ ]*?&)?){name_rx}=(?!{value_rx}(?:&|{END}))[^& ]*((?:&[^ ]*)?){END}"
+            );
+            Ok(vec![redirect(tail, format!("\u{2}1{}={}\u{2}2", literal(name), literal(value)))])
+        }
+        RuleKind::PathSession { before, after } => {
+            let (before, after) = (regex::escape(before), regex::escape(after));
+            let tail = format!("([^? ]*?){before}[A-Za-z0-9_.!*~-]{{8,}}+{after}([^ ]*){END}");
+            Ok(vec![redirect(tail, "\u{2}1\u{2}2".to_owned())])
+        }
+        RuleKind::HostAlias { to, from_path, to_path, .. } => {
+            let tail = format!("{}([^ ]*){END}", regex::escape(from_path));
+            let to_host = Some(to.clone());
+            Ok(vec![Redirect { tail, to: format!("{}\u{2}1", literal(to_path)), to_host }])
+        }
+        RuleKind::IgnoreSegment { shape, index, value } => Ok(vec![segment(shape, *index, value)]),
+        RuleKind::SortParameters => Err("redirects cannot put parameters in order"),
+        RuleKind::PathCase => Err("lower-casing needs a map of the server"),
+        RuleKind::Scheme { .. } => Err("redirect the scheme where the server listens"),
+    }
+}
+
+/// The pattern of a substring rule, with the same boundaries as the crawler keeps: it matches
+/// nothing inside a token and glues no two tokens together.
+fn substring(from: &str, to: &str, at_start: bool, at_end: bool) -> String {
+    let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let ends = |first: Option<char>, last: Option<char>| word(first) || word(last);
+    let mut one = regex::escape(from);
+    if ends(from.chars().next(), to.chars().next()) {
+        one = format!("(?<![A-Za-z0-9]){one}");
+    }
+    if ends(from.chars().last(), to.chars().last()) {
+        one = format!("{one}(?![A-Za-z0-9])");
+    }
+    if to.is_empty() {
+        one = format!("(?:(?<![A-Za-z0-9]){one}|{one}(?![A-Za-z0-9]))");
+    }
+    // A path begins with a slash whatever is replaced.
+    let before = match (at_start, to.starts_with('/')) {
+        (true, _) => "",
+        (false, true) => "([^ ]*?)",
+        (false, false) => "([^ ]+?)",
+    };
+    let after = if at_end { "" } else { "([^ ]*)" };
+    format!("{before}{one}{after}{END}")
+}
+
+fn segment(shape: &[Segment], index: usize, value: &str) -> Redirect {
+    let mut tail = String::from("(");
+    for (at, segment) in shape.iter().enumerate() {
+        if at == index {
+            let value = regex::escape(value);
+            tail.push_str(&format!("/)(?!{value}(?:[/?]|{END}))[^/? ]+("));
+            continue;
+        }
+        tail.push('/');
+        match segment {
+            Segment::Text(text) => tail.push_str(&regex::escape(text)),
+            Segment::Number => tail.push_str("[0-9]+"),
+            Segment::Any => tail.push_str("[^/? ]+"),
+        }
+    }
+    tail.push_str("(?:\\?[^ ]*)?)");
+    tail.push_str(END);
+    Redirect { tail, to: format!("\u{2}1{}\u{2}2", literal(value)), to_host: None }
+}
+
+/// Marks characters that mean something in a replacement, so that each form escapes them its way.
+fn literal(text: &str) -> String {
+    text.replace('%', "\u{3}").replace('$', "\u{4}")
+}
+
+/// Hosts on which a rule holds, as a pattern.
+fn hosts(rule: &Rule) -> String {
+    let host = match (&rule.rule, &rule.scope.host) {
+        (RuleKind::HostAlias { from, .. }, _) => Some(from),
+        (_, host) => host.as_ref(),
+    };
+    host.map_or_else(
+        || format!("(?:[^/ ]*\\.)?{}", regex::escape(rule.site.as_str())),
+        |host| regex::escape(host.as_str()),
+    )
+}
+
+/// A look ahead at the path that the rule is bound to.
+fn scope(rule: &Rule) -> String {
+    let Some(path) = &rule.scope.path else { return String::new() };
+    let parts: Vec<String> = path.split('#').map(regex::escape).collect();
+    format!("(?={}(?:\\?|{END}))", parts.join("[0-9]+"))
+}
+
+fn nginx(rule: &Rule) -> Written {
+    let mut out = String::new();
+    for redirect in redirects(rule)? {
+        if redirect.to.contains('\u{4}') {
+            return Err("nginx has no way to write a dollar sign");
+        }
+        let pattern = format!("{}{}", scope(rule), redirect.tail).replace(END, "$");
+        let host = redirect.to_host.map_or("$http_host".to_owned(), |host| host.to_string());
+        let to = redirect.to.replace('\u{2}', "$").replace('\u{3}', "%");
+        let (hosts, pattern) = (hosts(rule), pattern.replace('"', "\\\""));
+        let _ = writeln!(
+            out,
+            "if ($dust ~ \"^(?:GET|HEAD) {hosts}{pattern}\") {{ return 301 \"$scheme://{host}{to}\"; }}"
+        );
+    }
+    Ok(out)
+}
+
+fn apache(rule: &Rule) -> Written {
+    if let RuleKind::PathCase = rule.rule {
+        return Ok(path_case(rule));
+    }
+    let mut out = String::new();
+    for redirect in redirects(rule)? {
+        let pattern =
+            format!("{}{}", scope(rule), redirect.tail).replace(END, "(?= HTTP/[0-9.]+$)");
+        let host = redirect.to_host.map_or("%{HTTP_HOST}".to_owned(), |host| host.to_string());
+        let to = redirect.to.replace('\u{2}', "%").replace('\u{3}', "\\%").replace('\u{4}', "\\$");
+        let (hosts, pattern) = (hosts(rule), pattern.replace('"', "\\\""));
+        let _ = write!(
+            out,
+            "RewriteCond %{{HTTP_HOST}} \"^{hosts}(?::[0-9]+)?$\" [NC]\n\
+             RewriteCond %{{THE_REQUEST}} \"^(?:GET|HEAD) {pattern}\"\n\
+             RewriteRule \"^\" \"%{{REQUEST_SCHEME}}://{host}{to}\" [R=301,NE,QSD,L]\n"
+        );
+    }
+    Ok(out)
+}
+
+fn path_case(rule: &Rule) -> String {
+    format!(
+        "RewriteMap dust_lower int:tolower\n\
+         RewriteCond %{{HTTP_HOST}} \"^{}(?::[0-9]+)?$\" [NC]\n\
+         RewriteCond %{{REQUEST_URI}} \"{}[A-Z]\"\n\
+         RewriteRule \"^(.*)$\" \"${{dust_lower:$1}}\" [R=301,L]\n",
+        hosts(rule),
+        if rule.scope.path.is_some() {
+            format!("^{}.*", scope(rule).replace(END, "$"))
+        } else {
+            String::new()
+        }
+    )
+}
+
+fn clean_param(rule: &Rule) -> Written {
+    let RuleKind::DropParameter { names, value: None } = &rule.rule else {
+        return Err("Clean-param can only drop parameters, whatever their value");
+    };
+    let host = rule.scope.host.as_ref().map(Host::as_str).unwrap_or(rule.site.as_str());
+    // Its paths are beginnings of paths; a star stands for anything, and so for digits too.
+    let path = rule.scope.path.as_ref().map(|path| format!(" {}", path.replace('#', "*")));
+    Ok(format!("# {host}\nClean-param: {}{}\n", names.join("&"), path.unwrap_or_default()))
+}
+
+fn pywb(rule: &Rule) -> Written {
+    let names = match &rule.rule {
+        RuleKind::DropParameter { names, value: None } => names,
+        RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => {
+            return Err("nothing to do: the keys of its index are already so");
+        }
+        _ => return Err("fuzzy rules of pywb can only pass over parameters"),
+    };
+    if rule.scope.path.is_some() {
+        return Err("fuzzy rules of pywb are bound to the beginning of a path, not to its shape");
+    }
+    let host = rule.scope.host.as_ref().map(Host::as_str).unwrap_or(rule.site.as_str());
+    let host = host.strip_prefix("www.").unwrap_or(host);
+    let labels: Vec<&str> = host.rsplit('.').collect();
+    let prefix = match rule.scope.host {
+        Some(_) => format!("{})", labels.join(",")),
+        None => labels.join(","),
+    };
+    let names: Vec<String> =
+        names.iter().map(|name| regex::escape(&name.to_ascii_lowercase())).collect();
+    let names = names.join("|").replace('\'', "''");
+    // The first entry asks for the same other parameters, the second is for URLs without any.
+    Ok(format!(
+        "  - url_prefix: '{prefix}'\n\
+         \x20   fuzzy_lookup:\n\
+         \x20     match: '[?&]((?!(?:{names})(?:=|&|$))[^&]+)'\n\
+         \x20     find_all: true\n\
+         \x20 - url_prefix: '{prefix}'\n\
+         \x20   fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::{Scope, Source};
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::url::Site;
+
+    fn rule(kind: RuleKind, scope: Scope) -> Rule {
+        Rule::new(Site::new("a.example"), kind, scope, Source::Mined, Timestamp::ZERO)
+    }
+
+    fn drop(value: Option<&str>) -> RuleKind {
+        let names = vec!["sid".to_owned(), "b.c".to_owned()];
+        RuleKind::DropParameter { names, value: value.map(str::to_owned) }
+    }
+
+    fn substring(from: &str, to: &str) -> RuleKind {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        RuleKind::Substring { from, to, at_start: true, at_end: false }
+    }
+
+    /// Checks that the text has all of `want`, and that nothing is left out unless `want` is empty.
+    fn check(kind: RuleKind, scope: Scope, form: Form, want: &[&str]) {
+        let rule = rule(kind, scope);
+        let exported = export(&[&rule], form);
+        for part in want {
+            assert!(exported.text.contains(part), "{part} is not in\n{}", exported.text);
+        }
+        assert_eq!(exported.left_out.is_empty(), !want.is_empty(), "{}", exported.text);
+        assert!(exported.text.contains(&rule.id.to_string()));
+    }
+
+    #[test]
+    fn redirects_look_at_the_request_as_it_came() {
+        check(
+            substring("/story_", "/story?id="),
+            Scope::default(),
+            Form::Nginx,
+            &["if ($dust ~ \"^(?:GET|HEAD) (?:[^/ ]*\\.)?a\\.example/story_([^ ]*)$\") \
+               { return 301 \"$scheme://$http_host/story?id=$1\"; }"],
+        );
+        check(
+            substring("/a", "/100%"),
+            Scope::default(),
+            Form::Apache,
+            &["%{THE_REQUEST} \"^(?:GET|HEAD) /a(?![A-Za-z0-9])", "%{HTTP_HOST}/100\\%%1\""],
+        );
+        let scope = Scope { host: None, path: Some("/s/#.html".to_owned()) };
+        check(
+            drop(Some("1")),
+            scope,
+            Form::Nginx,
+            &["(?=/s/[0-9]+\\.html(?:\\?|$))", "=1&([^ ]*)$"],
+        );
+    }
+
+    #[test]
+    fn a_redirect_that_would_never_end_is_left_out() {
+        check(substring("/a", "/a/b"), Scope::default(), Form::Nginx, &[]);
+        check(RuleKind::SortParameters, Scope::default(), Form::Apache, &[]);
+        check(RuleKind::PathCase, Scope::default(), Form::Nginx, &[]);
+        check(RuleKind::PathCase, Scope::default(), Form::Apache, &["int:tolower"]);
+    }
+
+    #[test]
+    fn parameters_are_dropped_by_robots_files_and_replayers() {
+        let scope = Scope { host: None, path: Some("/s/#".to_owned()) };
+        check(drop(None), scope.clone(), Form::CleanParam, &["Clean-param: sid&b.c /s/*\n"]);
+        check(drop(Some("1")), Scope::default(), Form::CleanParam, &[]);
+        check(drop(None), scope, Form::Pywb, &[]);
+        check(
+            drop(None),
+            Scope::default(),
+            Form::Pywb,
+            &["url_prefix: 'example,a'", "match: '[?&]((?!(?:sid|b\\.c)(?:=|&|$))[^&]+)'"],
+        );
+    }
+}
