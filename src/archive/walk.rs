@@ -124,6 +124,20 @@ impl Found {
     }
 }
 
+impl Record {
+    /// Returns the type of the payload with its parameters, and the payload without chunks and
+    /// content coding, at most `max` bytes of it; nothing for a revisit.
+    pub fn content(&self, max: usize) -> (Option<String>, Vec<u8>) {
+        let of_record = self.head.get("Content-Type").map(str::to_owned);
+        if !self.head.is_http() {
+            return (of_record, self.block[..self.block.len().min(max)].to_vec());
+        }
+        let length = http::head_length(&self.block).unwrap_or(self.block.len());
+        let (head, body) = self.block.split_at(length);
+        (http::header(head, "content-type"), http::decoded(head, http::payload(head, body), max))
+    }
+}
+
 /// What a walk through the records passed by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Walked {

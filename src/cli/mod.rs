@@ -8,6 +8,7 @@ mod config;
 mod demo;
 mod dns;
 mod doctor;
+mod dups;
 mod dust;
 mod exit;
 mod explain;
@@ -22,6 +23,7 @@ mod progress;
 mod robots;
 mod run;
 mod session;
+mod sketch;
 mod status;
 mod verify;
 mod wire;
@@ -113,6 +115,10 @@ enum Command {
     Repair(verify::RepairArgs),
     /// Write the archive, or a part of it, as WARC, WACZ, CDXJ or JSONL
     Export(export::ExportArgs),
+    /// Show what the crawl has twice: exactly, nearly, by clusters, by host; compare two pages
+    Dups(dups::DupsArgs),
+    /// Show what a page is known by, or how alike two pages are
+    Sketch(sketch::SketchArgs),
     /// Write a configuration from a few answers
     Init(init::InitArgs),
     /// Examine this machine and this configuration
@@ -198,6 +204,8 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
         Command::Audit(args) => audit::audit(&common, &args),
+        Command::Dups(args) => dups::dups(&common, &args),
+        Command::Sketch(args) => sketch::sketch(&common, &args),
         Command::Dust(command) => dust::dust(&common, &command),
         Command::Explain(args) => explain::explain(&common, &args),
         Command::Robots(args) => robots::robots(&common, &args),

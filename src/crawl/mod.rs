@@ -16,6 +16,7 @@
 mod admit;
 pub mod audit;
 mod discover;
+pub mod dups;
 mod edge;
 mod error;
 pub mod explain;
@@ -45,4 +46,5 @@ pub use settings::Settings;
 pub use snapshot::{Brake, Snapshot};
 pub use state::{Dust, Parts, Resumed, State};
 pub(crate) use visit::block_of;
+pub(crate) use visit::blocks_of;
 pub use visit::robots_outcome;

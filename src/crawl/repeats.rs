@@ -3,7 +3,7 @@
 //!
 //! What is known of a host's texts is one row of `sites`. It is held here while the host is busy
 //! and written after every [`PAGES_UNSAVED`] pages, when it changes a decision, and when it makes
-//! room: a crash costs a few pages of evidence, and no page a write of 5 KiB.
+//! room: a crash costs a few pages of evidence, and a page no write of 5 KiB.
 
 use std::num::NonZeroUsize;
 
@@ -295,7 +295,10 @@ impl State {
     /// Lets the probes of a host be planned again if an earlier run asked for them and took no
     /// answer.
     fn forget_unanswered(&mut self, host: &Host) -> Result<(), DbError> {
-        let asks_host = |flight: &ProbeFlight| matches!(&flight.asker, Asker::Host { host: asked, .. } if asked == host);
+        let asks_host = |flight: &ProbeFlight| match &flight.asker {
+            Asker::Host { host: asked, .. } => asked == host,
+            Asker::Rule { .. } => false,
+        };
         let waits = self.probes.values().any(asks_host);
         let held = self.texts.of(&self.db, host)?;
         held.is_checked = true;

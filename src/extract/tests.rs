@@ -383,3 +383,14 @@ fn hops_have_the_letters_of_the_discovery_path() {
         assert_eq!(kind.is_embed(), letter == 'E');
     }
 }
+
+#[test]
+fn a_field_for_a_password_is_noticed_in_a_form_of_any_method_and_outside_of_one() {
+    for (body, want) in [
+        ("<form method=post><input type=PASSWORD name=p></form>", true),
+        ("<input name=p type=password>", true),
+        ("<form><input name=q></form> password", false),
+    ] {
+        assert_eq!(page(body).password_field, want, "{body}");
+    }
+}

@@ -1,0 +1,259 @@
+//! What a crawl has twice, read from its state: the same text, nearly the same, clusters of these,
+//! hosts that repeat themselves, and hosts that repeat each other.
+//!
+//! Reads only, beside a running crawl too. Bounds: [`GROUPS_MAX`] groups of equal texts, and of the
+//! near-duplicate index one band at a time, 16 bytes a page.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::near::stored_sketch;
+use crate::content::TextDigest;
+use crate::content::host::HostContent;
+use crate::content::mirror::{MirrorPage, MirrorPair, MirrorSettings, Mirrors};
+use crate::content::near::{BandKey, NearSettings, Pair, clusters, pairs_in_key_order};
+use crate::content::trap::Level;
+use crate::db::families::content::{self as contents, Kind};
+use crate::db::families::dust::{self as sites, Kind as SiteKind};
+use crate::db::families::{hosts, urls};
+use crate::db::{Db, DbError};
+use crate::frontier::{HostStatus, UrlState};
+use crate::url::CrawlUrl;
+
+/// Groups of pages with the same text that are told apart; pages of further ones are only counted.
+pub const GROUPS_MAX: usize = 1_000_000;
+
+/// URLs of a group or cluster that are named.
+pub const NAMED_MAX: usize = 10;
+
+/// Pages with one text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Same {
+    /// The URL that had it first.
+    pub first: String,
+    /// How many others have it.
+    pub others: u64,
+    /// Some of them.
+    pub urls: Vec<String>,
+}
+
+/// Pages with the same text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Exact {
+    /// Pages whose text was known before.
+    pub pages: u64,
+    /// Groups, the largest first.
+    pub groups: Vec<Same>,
+    /// Pages of groups beyond [`GROUPS_MAX`].
+    pub overflowed: u64,
+}
+
+/// Returns groups of pages with the same text, the largest first, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn exact(db: &Db, most: usize) -> Result<Exact, DbError> {
+    let mut groups: HashMap<u128, Same> = HashMap::new();
+    let mut exact = Exact::default();
+    urls::each(db, |_, record| {
+        let UrlState::Done(done) = record.state else { return true };
+        let Some(digest) = done.text_digest.filter(|_| done.content == "duplicate") else {
+            return true;
+        };
+        exact.pages += 1;
+        if groups.len() >= GROUPS_MAX && !groups.contains_key(&digest) {
+            exact.overflowed += 1;
+            return true;
+        }
+        let group = groups.entry(digest).or_default();
+        group.others += 1;
+        if group.urls.len() < NAMED_MAX {
+            group.urls.push(record.url);
+        }
+        true
+    })?;
+    let mut groups: Vec<(u128, Same)> = groups.into_iter().collect();
+    groups.sort_by_key(|(digest, group)| (std::cmp::Reverse(group.others), *digest));
+    groups.truncate(most);
+    for (digest, mut group) in groups {
+        let first = contents::get(db, Kind::Text, digest)?;
+        group.first = first.map(|first| first.target).unwrap_or_default();
+        exact.groups.push(group);
+    }
+    Ok(exact)
+}
+
+/// Two pages with nearly the same text.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NearPair {
+    /// One.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// Estimated resemblance of their texts.
+    pub resemblance: f64,
+}
+
+/// Pages that nearly the same texts connect.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NearCluster {
+    /// How many pages.
+    pub pages: usize,
+    /// Some of them.
+    pub urls: Vec<String>,
+    /// The least resemblance of two of them: resemblance is not transitive, so it may be far below
+    /// the threshold.
+    pub least_resemblance: f64,
+}
+
+/// Nearly the same texts. Pairs and clusters are different answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Nearly {
+    /// Pairs found.
+    pub pairs_total: usize,
+    /// Pairs, the most alike first.
+    pub pairs: Vec<NearPair>,
+    /// Clusters found.
+    pub clusters_total: usize,
+    /// Clusters, the largest first.
+    pub clusters: Vec<NearCluster>,
+}
+
+/// Finds the near-duplicates of a crawl by one walk through its index; at most `most` pairs and
+/// clusters are named.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, DbError> {
+    let pairs = near_pairs(db, settings)?;
+    let mut failed = None;
+    let found = clusters(&pairs, |page| {
+        stored_sketch(db, page).unwrap_or_else(|error| {
+            failed = Some(error);
+            None
+        })
+    });
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let mut nearly =
+        Nearly { pairs_total: pairs.len(), clusters_total: found.len(), ..Nearly::default() };
+    let mut sorted = pairs;
+    sorted
+        .sort_by(|x, y| y.resemblance.total_cmp(&x.resemblance).then((x.a, x.b).cmp(&(y.a, y.b))));
+    for pair in sorted.into_iter().take(most) {
+        let (a, b) = (url_of(db, pair.a)?, url_of(db, pair.b)?);
+        nearly.pairs.push(NearPair { a, b, resemblance: pair.resemblance });
+    }
+    for cluster in found.into_iter().take(most) {
+        let named = cluster.members.iter().take(NAMED_MAX);
+        let urls: Result<Vec<String>, DbError> = named.map(|page| url_of(db, *page)).collect();
+        let least_resemblance = cluster.least_resemblance;
+        let pages = cluster.members.len();
+        nearly.clusters.push(NearCluster { pages, urls: urls?, least_resemblance });
+    }
+    Ok(nearly)
+}
+
+fn near_pairs(db: &Db, settings: &NearSettings) -> Result<Vec<Pair>, DbError> {
+    let mut pairs = BTreeMap::new();
+    for band in 0..settings.bands.min(128 / settings.bins.clamp(1, 7)) as u64 {
+        let mut entries = Vec::new();
+        contents::each_band(db, band << 56, band << 56 | ((1 << 56) - 1), |key, page| {
+            entries.push((BandKey(key), page));
+            true
+        })?;
+        let sketch_of = |page| stored_sketch(db, page);
+        for pair in pairs_in_key_order(entries, settings.resemblance_min, sketch_of)? {
+            pairs.insert((pair.a, pair.b), pair);
+        }
+    }
+    Ok(pairs.into_values().collect())
+}
+
+fn url_of(db: &Db, page: u64) -> Result<String, DbError> {
+    let Some((fingerprint, _)) = contents::sketch(db, page)? else { return Ok(String::new()) };
+    Ok(urls::get(db, fingerprint)?.map(|record| record.url).unwrap_or_default())
+}
+
+/// How much of what a host shows is new.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HostRow {
+    /// Its name.
+    pub host: String,
+    /// Answers.
+    pub pages: u64,
+    /// Pages whose text was known before.
+    pub duplicates: u64,
+    /// Share of new text over about the last 64 pages.
+    pub new_lately: f64,
+    /// The worst level of the host and its parts.
+    pub level: Level,
+    /// Requests for what cannot exist that were answered.
+    pub probes: u32,
+    /// Why it is parked, if it is.
+    pub parked: Option<String>,
+}
+
+/// Returns the hosts with most repeats, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn by_host(db: &Db, most: usize) -> Result<Vec<HostRow>, DbError> {
+    let mut contents: HashMap<String, HostContent> = HashMap::new();
+    sites::each(db, SiteKind::Errors, |name, bytes| {
+        contents.extend(HostContent::decode(bytes).map(|content| (name.to_owned(), content)));
+    })?;
+    let mut rows = Vec::new();
+    hosts::each(db, |record| {
+        let content = contents.remove(record.name.as_str()).unwrap_or_default();
+        let parked = match record.status {
+            HostStatus::Parked { reason, .. } => Some(reason),
+            HostStatus::Open | HostStatus::GivenUp { .. } => None,
+        };
+        rows.push(HostRow {
+            host: record.name.to_string(),
+            pages: record.done,
+            duplicates: record.duplicates,
+            new_lately: content.trap().share_of_new_text(),
+            level: content.trap().worst(),
+            probes: content.errors().probes(),
+            parked,
+        });
+        true
+    })?;
+    rows.sort_by_key(|row| {
+        (std::cmp::Reverse(row.level), std::cmp::Reverse(row.duplicates), row.host.clone())
+    });
+    rows.truncate(most);
+    Ok(rows)
+}
+
+/// Returns hosts that have the same texts under the same paths, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn mirrors(
+    db: &Db,
+    settings: &MirrorSettings,
+    most: usize,
+) -> Result<Vec<MirrorPair>, DbError> {
+    let mut mirrors = Mirrors::default();
+    urls::each(db, |_, record| {
+        if let UrlState::Done(done) = record.state
+            && let Some(digest) = done.text_digest
+            && let Ok(url) = CrawlUrl::parse(&record.url)
+        {
+            let origin = url.origin().to_string();
+            let text = TextDigest::from_bytes(digest.to_be_bytes());
+            let target = url.path_and_query();
+            let page = MirrorPage { origin: &origin, target, text, address: None };
+            mirrors.note(&page, settings);
+        }
+        true
+    })?;
+    let mut pairs = mirrors.report(settings);
+    pairs.truncate(most);
+    Ok(pairs)
+}
