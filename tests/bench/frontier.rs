@@ -24,7 +24,9 @@ use bytes::Bytes;
 use crawler::archive::{ArchiveError, Capture, Position, RecordAt, Written};
 use crawler::clock::{Clock, Span, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog};
-use crawler::crawl::{Crawl, Dust, DustMode, Edge, Options, Parts, Settings, State, Store};
+use crawler::crawl::{
+    Crawl, Dust, DustMode, Edge, Options, Parts, RepeatSettings, Settings, State, Store,
+};
 use crawler::db::families::meta::{self, Counters, Serials};
 use crawler::db::families::{hosts, line, queue, robots as robots_rows, seen, urls};
 use crawler::db::{Batch, Db, Settings as DbSettings};
@@ -321,6 +323,7 @@ fn parts(dir: &Path, db: Arc<Db>) -> Parts {
         expected_urls: DbSettings::default().expected_urls,
         log: CrawlLog::open(dir, 1 << 28).expect("opens"),
         rule_log: JsonLog::open(&dir.join("rules.jsonl")).expect("opens"),
+        repeats: RepeatSettings::default(),
         dust: Dust { mode: DustMode::Off, ..Dust::default() },
     }
 }
