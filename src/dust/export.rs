@@ -151,8 +151,8 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
 
 /// Redirects that replace `core` between what stands before and after it. The question mark between
 /// path and query stands in the replacement and never in a group, since Apache refuses what has one
-/// there; so there is a redirect for each place where it can be. `asks` is true where `core` or `to`
-/// has it.
+/// there; so there is a redirect for each place where it can be. `asks` is true where `core` or
+/// `to` has it.
 fn around(before: Option<&str>, core: &str, after: bool, to: &str, asks: bool) -> Vec<Redirect> {
     let plain = before.map_or(String::new(), |times| format!("([^? ]{times})"));
     let rest = if after { "([^? ]*)" } else { "" };

@@ -23,8 +23,8 @@ Examples:
   crawler dust import rules.json --dir crawl
 
 The crawl must be stopped, or not yet begun. Rules come in as candidates: they are judged first when
-their site is mined, and enforced only when they are proved here. `crawler dust enable ID` vouches for
-one.";
+their site is mined, and enforced only when they are proved here. `crawler dust enable ID` vouches
+for one.";
 
 /// For whom rules are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
