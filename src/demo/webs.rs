@@ -57,7 +57,8 @@ fn news() -> SiteSpec {
     let mut site = demo_site("www.news.test", 140, UrlStyle::Story);
     site.habits = Habits { share: 50, story: true, tracking: 2, ..Habits::default() };
     site.near_replicas = 80;
-    (site.volatile_line, site.chunked, site.feed) = (true, true, true);
+    // Not chunked: of chunked answers `warcio check` doubts the digests, which follow the standard.
+    (site.volatile_line, site.feed) = (true, true);
     site
 }
 
