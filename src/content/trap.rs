@@ -574,7 +574,7 @@ mod tests {
         (0..150).for_each(|n| assert!(note(repeat(n), 1600) < Level::Parked));
         (0..1600).for_each(|n| assert!(note(repeat(n), 1600 - n) < Level::Parked));
         let parked = (0..250).position(|n| note(repeat(n), 700) == Level::Parked);
-        assert_eq!(parked, Some(199), "as many repeats without end as texts before");
+        assert_eq!(parked, Some(200), "as many repeats without end as texts before");
     }
 
     #[test]
