@@ -88,17 +88,17 @@ pub enum Level {
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
 pub struct TrapSettings {
     /// Sum of evidence at which a host is slowed; 8 means odds of 3,000 to 1.
-    pub slowed_at: f64,
+    pub slowed_at: f32,
     /// Sum of evidence at which its links drop in priority.
-    pub low_priority_at: f64,
+    pub low_priority_at: f32,
     /// Sum of evidence at which it is parked; 60 takes at least 103 pages without new text.
-    pub parked_at: f64,
+    pub parked_at: f32,
     /// Factor on the gap of a host that is slowed.
     pub slowed_gap_factor: u32,
     /// Share of new text that a healthy host is expected to have, at least.
-    pub healthy_share: f64,
+    pub healthy_share: f32,
     /// Share of new text that a trap is expected to have, at most.
-    pub trap_share: f64,
+    pub trap_share: f32,
 }
 
 impl Default for TrapSettings {
@@ -372,14 +372,14 @@ impl Track {
     }
 
     fn push(&mut self, page: &Weight, settings: &TrapSettings) {
-        let (healthy, trap) = (settings.healthy_share as f32, settings.trap_share as f32);
+        let (healthy, trap) = (settings.healthy_share, settings.trap_share);
         let step = if page.is_new {
             (trap / healthy).ln()
         } else {
             page.repeat * ((1.0 - trap) / (1.0 - healthy)).ln()
         };
         let ceiling =
-            if page.parks { 1.25 * settings.parked_at } else { settings.parked_at * 0.99 } as f32;
+            if page.parks { 1.25 * settings.parked_at } else { settings.parked_at * 0.99 };
         let raised = (self.sum + step).min(ceiling.max(self.sum));
         self.sum = raised.max(0.0);
     }
@@ -387,9 +387,9 @@ impl Track {
     /// Falls back only when the sum is half of what raised it, or levels would flicker.
     fn level_now(&self, settings: &TrapSettings) -> Level {
         let thresholds = [
-            (Level::Parked, settings.parked_at as f32),
-            (Level::LowPriority, settings.low_priority_at as f32),
-            (Level::Slowed, settings.slowed_at as f32),
+            (Level::Parked, settings.parked_at),
+            (Level::LowPriority, settings.low_priority_at),
+            (Level::Slowed, settings.slowed_at),
         ];
         let reached = |(level, at): &(Level, f32)| {
             self.sum >= *at || (self.level >= *level && self.sum >= at / 2.0)
@@ -574,7 +574,7 @@ mod tests {
         (0..150).for_each(|n| assert!(note(repeat(n), 1600) < Level::Parked));
         (0..1600).for_each(|n| assert!(note(repeat(n), 1600 - n) < Level::Parked));
         let parked = (0..250).position(|n| note(repeat(n), 700) == Level::Parked);
-        assert_eq!(parked, Some(200), "one more repeat without end than texts before");
+        assert_eq!(parked, Some(200), "as many repeats without end as texts before");
     }
 
     #[test]
