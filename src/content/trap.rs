@@ -8,10 +8,11 @@
 //! is [`Level::Slowed`], its links become [`Level::LowPriority`], and it is [`Level::Parked`]:
 //! after 14, 35 and 103 pages of nothing new. New text brings it back the same way.
 //!
-//! A finite site that shows the same files in many orders, or one tree under two names, repeats itself
-//! as much, but its repeats come to an end by themselves. So where it is known how many addresses of
-//! the host wait, nothing is parked before that number has stood still, or grown, over as many
-//! repeats as the host had new texts: an address more is a fetch, a host parked wrongly is its text.
+//! A finite site that shows the same files in many orders, or one tree under two names, repeats
+//! itself as much, but its repeats come to an end by themselves. So where it is known how many
+//! addresses of the host wait, nothing is parked before that number has stood still, or grown, over
+//! as many repeats as the host had new texts: an address more is a fetch, a host parked wrongly is
+//! its text.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
@@ -290,7 +291,8 @@ impl HostTrap {
         }
     }
 
-    /// Returns whether what waits is not growing fewer, though as many repeats came as texts before.
+    /// Returns whether what waits is not growing fewer, though as many repeats came as texts
+    /// before.
     fn is_endless(&mut self, waiting: Option<u64>, is_new: bool) -> bool {
         self.new_texts = self.new_texts.saturating_add(u32::from(is_new));
         let Some(waiting) = waiting else { return true };
@@ -562,7 +564,8 @@ mod tests {
 
     #[test]
     fn repeats_that_come_to_an_end_by_themselves_park_nobody() {
-        // A file server shows every directory in nine orders. Once parked, it never showed the rest.
+        // A file server shows every directory in nine orders. Once parked, it never showed the
+        // rest.
         let mut host = HostTrap::default();
         let settings = TrapSettings::default();
         let mut note = |page: Brought, waiting| {

@@ -70,7 +70,9 @@ fn settings() -> impl Strategy<Value = Settings> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(
+        ProptestConfig { cases: 600, failure_persistence: None, ..Default::default() }
+    )]
 
     #[test]
     fn the_miner_finds_what_the_figures_of_the_paper_find(
