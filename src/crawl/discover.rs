@@ -9,7 +9,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
-use crate::filter::{Candidate, Found, Reason};
+use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -64,6 +64,22 @@ struct Accepted<'l> {
     priority: Option<u8>,
 }
 
+impl<'l> Accepted<'l> {
+    fn new(
+        link: &'l Link,
+        canonized: Option<Canonized<'_>>,
+        hops: u16,
+        priority: Option<u8>,
+    ) -> Self {
+        let own = link.url.fingerprint();
+        let (key, rules) = match canonized {
+            Some(canonized) => (canonized.key.fingerprint(), canonized.rules),
+            None => (own, Vec::new()),
+        };
+        Accepted { link, own, key, rules, hops, priority }
+    }
+}
+
 impl State {
     /// Adds seeds that are not known yet.
     ///
@@ -96,19 +112,10 @@ impl State {
                 self.refuse_found(batch, link, None, &scheduled.verdict, now)?;
                 continue;
             }
-            let own = link.url.fingerprint();
-            let canonized = scheduled.canonized;
             // A seed with fewer hops to go begins as if it had come the rest of the way already.
             let most = filter.settings().hops_max;
             let hops = seed.hops_max.map_or(0, |hops| most.saturating_sub(hops));
-            accepted.push(Accepted {
-                link,
-                own,
-                key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
-                rules: canonized.map(|c| c.rules).unwrap_or_default(),
-                hops,
-                priority: seed.priority,
-            });
+            accepted.push(Accepted::new(link, scheduled.canonized, hops, seed.priority));
         }
         self.admit_new(batch, None, accepted, gate.version(), now)?;
         Ok(self.counters.queued - before)
@@ -157,16 +164,7 @@ impl State {
             if matches!(scheduled.verdict.reason, Reason::SeedRedirect) {
                 self.widen_scope(batch, &link.url);
             }
-            let own = link.url.fingerprint();
-            let canonized = scheduled.canonized;
-            accepted.push(Accepted {
-                link,
-                own,
-                key: canonized.as_ref().map_or(own, |c| c.key.fingerprint()),
-                rules: canonized.map(|c| c.rules).unwrap_or_default(),
-                hops,
-                priority: None,
-            });
+            accepted.push(Accepted::new(link, scheduled.canonized, hops, None));
         }
         self.admit_new(batch, Some(via), accepted, gate.version(), now)?;
         Ok(gate.version())

@@ -101,8 +101,8 @@ impl State {
         if let Some(key) = &key {
             self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
         }
-        let said = self.learner.tell(Tell::Page(Box::new(observation), now));
-        self.hear(said, now)
+        self.tell(Tell::Page(Box::new(observation), now));
+        Ok(())
     }
 
     /// A URL that has another key and was fetched all the same is evidence about the rules that
@@ -131,8 +131,8 @@ impl State {
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
-        let said = self.learner.tell(Tell::Audited(rules, fetched, known, now));
-        self.hear(said, now)
+        self.tell(Tell::Audited(rules, fetched, known, now));
+        Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
@@ -140,7 +140,7 @@ impl State {
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
             // Counting says nothing at once that could not wait for the next page.
-            self.said.extend(self.learner.tell(Tell::Suppressed(rules)));
+            self.tell(Tell::Suppressed(rules));
         }
     }
 
@@ -215,8 +215,8 @@ impl State {
         };
         let reference = pair.reference;
         self.pairs.remove(&id);
-        let said = self.learner.tell(Tell::Probed(id, outcome, reference, now));
-        self.hear(said, now)
+        self.tell(Tell::Probed(id, outcome, reference, now));
+        Ok(())
     }
 
     /// Returns true if a probe is still awaited; its row may have outlived the run that asked.
@@ -224,10 +224,11 @@ impl State {
         self.probes.contains_key(&number)
     }
 
-    /// Notes what the miner said; [`State::apply_said`] applies it, between visits.
-    fn hear(&mut self, said: Vec<Said>, _now: Timestamp) -> Result<(), CrawlError> {
+    /// Tells the miner something and notes what it says at once; [`State::apply_said`] applies
+    /// that, between visits.
+    fn tell(&mut self, message: Tell) {
+        let said = self.learner.tell(message);
         self.said.extend(said);
-        Ok(())
     }
 
     /// Applies what the miner has said, each in a batch of its own; returns true if there was
@@ -348,8 +349,7 @@ impl State {
         if !self.learner.is_on() {
             return "rules are off in this crawl (dust.mode)".to_owned();
         }
-        let said = self.learner.tell(Tell::Decide(id, enforce, now));
-        self.said.extend(said);
+        self.tell(Tell::Decide(id, enforce, now));
         let word = if enforce { "put in force" } else { "taken out of force" };
         format!("rule {id} is {word} as soon as the miner has heard of it")
     }

@@ -273,13 +273,6 @@ impl RuleBook {
         self.audited(rules, Finding::Failed, now);
     }
 
-    /// Counts a URL that rules of this set suppressed, and returns true where it is fetched all the
-    /// same.
-    pub fn on_suppressed(&mut self, set: &RuleSet, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        self.count_suppressed(rules);
-        set.audits(url)
-    }
-
     /// Counts a URL that rules suppressed.
     pub fn count_suppressed(&mut self, rules: &[RuleId]) {
         for id in rules {

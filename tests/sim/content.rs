@@ -19,7 +19,7 @@ fn site(name: &str, pages: u32, change: impl FnOnce(&mut SiteSpec)) -> SiteSpec 
 }
 
 async fn crawl(world: &World) -> Summary {
-    let (run, _) = world.run(START, true, Crash::Never).await;
+    let (run, _) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
     *summary

@@ -172,7 +172,7 @@ async fn every_url_of_a_finished_crawl_is_explained_as_the_ledger_has_it() {
     // The demo's web is the one that rules are certainly learned on.
     let worlds = seeds(3).into_iter().map(world).chain([with_limits(demo_web())]);
     for world in worlds {
-        let (_, now) = world.run(START, false, Crash::Never).await;
+        let (_, now) = world.run(START, Crash::Never).await;
         for (what, count) in compare(&world, now) {
             *all.entry(what).or_default() += count;
         }
@@ -189,7 +189,7 @@ async fn every_url_of_a_crawl_that_is_under_way_is_explained_as_the_ledger_has_i
     let mut queued = 0;
     for seed in seeds(2) {
         let world = world(seed);
-        let (_, now) = world.run(START, false, Crash::AfterRecords(120)).await;
+        let (_, now) = world.run(START, Crash::AfterRecords(120)).await;
         queued += compare(&world, now).get("queued").copied().unwrap_or(0);
     }
     assert!(queued > 50, "{queued}");

@@ -16,7 +16,7 @@ use crawler::crawl::{
     Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, State, Summary,
 };
 use crawler::db::Db;
-use crawler::demo::{Draft, Judge, Protect, SimWeb, WebSpec};
+use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, WebSpec};
 use crawler::dust::{LiveRules, RuleSet};
 use crawler::filter::{Filter, Settings as FilterSettings};
 use crawler::frontier::{Frontier, Grouping, Politeness, Rules, Settings as FrontierSettings};
@@ -87,13 +87,25 @@ impl World {
     }
 
     /// Runs from `start` until the crawl ends, or the store says that the process dies.
-    async fn run(&self, start: Timestamp, judge: bool, crash: Crash) -> (Run, Timestamp) {
+    /// Nobody may be hurried meanwhile.
+    async fn run(&self, start: Timestamp, crash: Crash) -> (Run, Timestamp) {
+        let gap = self.politeness.min_delay.get();
+        let (run, now, judgement) = self.judged(start, gap, crash).await;
+        assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+        assert!(judgement.in_flight_peak <= 1);
+        (run, now)
+    }
+
+    /// Runs in the same way, under a judge who wants `gap` between two requests of a host.
+    async fn judged(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+    ) -> (Run, Timestamp, Judgement) {
         let clock = Arc::new(Clock::starting_at(start));
         let web = SimWeb::new(self.web.clone(), clock.clone());
-        if judge {
-            let gap = self.politeness.min_delay.get();
-            web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
-        }
+        web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
         let homes = self.web.homes();
         let filter = Filter::new(&self.filter, &homes).expect("settings are right");
         let (state, _) = State::open(self.parts(filter, start), start).expect("opens");
@@ -134,12 +146,8 @@ impl World {
             }
             tokio::task::yield_now().await;
         }
-        if judge {
-            let verdict = web.log().verdict().expect("a judge was appointed");
-            assert_eq!(verdict.violations, 0, "{:?}", verdict.examples);
-            assert!(verdict.in_flight_peak <= 1);
-        }
-        (run, clock.now())
+        let judgement = web.log().verdict().expect("a judge was appointed");
+        (run, clock.now(), judgement)
     }
 }
 
@@ -164,7 +172,7 @@ async fn a_web_of_many_kinds_is_crawled_to_its_end_and_nobody_is_hurried() {
             seed,
             &Draft { hosts: 30, pages: (3, 60), ..Draft::default() },
         ));
-        let (run, _) = world.run(START, true, Crash::Never).await;
+        let (run, _) = world.run(START, Crash::Never).await;
         let Run::Ended(summary) = run else { panic!("seed {seed}: nothing crashes here") };
         assert_eq!(summary.ended, Ended::Complete, "seed {seed}: {summary:?}");
         balanced(&summary);
@@ -180,14 +188,14 @@ async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
         let draft =
             Draft { hosts: 12, pages: (3, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
         let calm = World::new(WebSpec::draw(seed, &draft));
-        calm.run(START, true, Crash::Never).await;
+        calm.run(START, Crash::Never).await;
         let want = calm.store.urls();
 
         let world = World::new(WebSpec::draw(seed, &draft));
         let (mut now, mut crashes) = (START, 0u64);
         loop {
             let crash = Crash::after(seed, crashes);
-            let (run, at) = world.run(now, true, crash).await;
+            let (run, at) = world.run(now, crash).await;
             now = at.plus(Duration::from_millis(50));
             match run {
                 Run::Crashed => crashes += 1,
@@ -213,7 +221,7 @@ async fn politeness_holds_over_a_crash() {
         let world = World::new(WebSpec::draw(seed, &draft));
         let mut now = START;
         for crashes in 0..40 {
-            let (run, at) = world.run(now, true, Crash::after(seed, crashes)).await;
+            let (run, at) = world.run(now, Crash::after(seed, crashes)).await;
             now = at;
             if matches!(run, Run::Ended(_)) {
                 break;
@@ -237,41 +245,9 @@ async fn a_fault_in_the_gap_is_caught() {
         strict.politeness = world.politeness.clone();
         strict
     };
-    let verdict = broken.verdict_with_gap(Duration::from_secs(1)).await;
-    assert!(verdict > 0, "a crawl without gaps must be found out");
-}
-
-impl World {
-    async fn verdict_with_gap(&self, gap: Duration) -> u64 {
-        let clock = Arc::new(Clock::starting_at(START));
-        let web = SimWeb::new(self.web.clone(), clock.clone());
-        web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
-        let homes = self.web.homes();
-        let filter = Filter::new(&self.filter, &homes).expect("settings are right");
-        let (state, _) = State::open(self.parts(filter, START), START).expect("opens");
-        let edge = Arc::new(Edge {
-            clock,
-            resolve: web.clone(),
-            fetch: web.clone(),
-            store: self.store.clone(),
-        });
-        self.store.resume(&state.archive_position(), Crash::Never);
-        let options = Options {
-            extract: Default::default(),
-            content: Default::default(),
-            revisits: true,
-            sync_interval: Span::secs(60),
-            disks: Vec::new(),
-            wake: Default::default(),
-            visits: tokio::runtime::Handle::current(),
-        };
-        let mut crawl = Crawl::new(edge, state, options);
-        let (_commands, inbox) = tokio::sync::mpsc::channel(1);
-        let seeds: Vec<SeedUrl> =
-            homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
-        crawl.run(&seeds, inbox).await.expect("no failure of our own");
-        web.log().verdict().expect("a judge was appointed").violations
-    }
+    let (run, _, judgement) = broken.judged(START, Duration::from_secs(1), Crash::Never).await;
+    assert!(matches!(run, Run::Ended(_)), "nothing crashes here");
+    assert!(judgement.violations > 0, "a crawl without gaps must be found out");
 }
 
 #[tokio::test(start_paused = true)]
@@ -280,7 +256,7 @@ async fn hosts_on_one_address_are_kept_apart_where_the_group_is_the_address() {
         Draft { hosts: 24, pages: (3, 12), sick: 0, hosts_per_address: 6, ..Draft::default() };
     let mut world = World::new(WebSpec::draw(7, &draft));
     world.politeness.group = Grouping::Ip;
-    let (run, _) = world.run(START, true, Crash::Never).await;
+    let (run, _) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
     let log = crawler::crawl::audit::audit(world.logs.path(), None).expect("the log is read");
@@ -316,7 +292,7 @@ async fn learned_rules_save_fetches_and_cost_no_document() {
         for dust in [DustMode::Off, DustMode::Enforce] {
             let mut world = World::new(WebSpec::draw(seed, &draft));
             world.dust = dust;
-            let (run, _) = world.run(START, true, Crash::Never).await;
+            let (run, _) = world.run(START, Crash::Never).await;
             let Run::Ended(summary) = run else { panic!("nothing crashes here") };
             balanced(&summary);
             assert_eq!(summary.ended, Ended::Complete);
