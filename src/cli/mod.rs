@@ -145,12 +145,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
+    use crate::archive::ArchiveError;
     use crate::crawl::CrawlError;
     use crate::db::DbError;
     if error.is::<ConfigError>() {
         return Exit::Config;
     }
-    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full);
+    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full)
+        || error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_full);
     let db = error.downcast_ref::<DbError>().or_else(|| match error.downcast_ref::<CrawlError>() {
         Some(CrawlError::Db(db)) => Some(db),
         _ => None,
@@ -190,10 +192,23 @@ pub fn main() -> ExitCode {
     match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failed) => {
-            eprintln!("error: {:#}", failed.error);
+            eprintln!("error: {}", told(&failed.error));
             failed.exit.into()
         }
     }
+}
+
+/// Returns an error and its causes, each said once: many name their cause in their own sentence.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 fn dispatch(cli: Cli) -> Answer {

@@ -89,8 +89,11 @@ async fn on_loop(
         // It ends with the crawl's last view.
         let _ = shown.await;
     }
-    archive.close().await?;
-    Ok(summary?)
+    // What ended the crawl says more than what its archive's closing met because of it.
+    let closed = archive.close().await;
+    let summary = summary?;
+    closed?;
+    Ok(summary)
 }
 
 fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed> {
@@ -145,7 +148,7 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         content: config.content.clone(),
         revisits: config.archive.revisit != RevisitPolicy::Never,
         sync_interval: config.state.sync_interval,
-        disks: vec![config.dir.clone()],
+        disks: vec![config.dir.clone(), config.dir.join(&config.archive.dir)],
         wake,
         visits,
     }
