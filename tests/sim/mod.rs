@@ -5,6 +5,7 @@
 
 mod content;
 mod explain;
+mod names;
 mod store;
 
 use std::path::Path;
@@ -34,6 +35,7 @@ struct World {
     politeness: Politeness,
     frontier: FrontierSettings,
     filter: FilterSettings,
+    limits: Settings,
     dust: DustMode,
     repeats: RepeatSettings,
 }
@@ -59,6 +61,7 @@ impl World {
             },
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
+            limits: Settings { robots_failures_max: 3, ..Settings::default() },
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
         }
@@ -74,7 +77,7 @@ impl World {
             frontier: Frontier::new(self.frontier.clone(), rules, now),
             filter: Arc::new(filter),
             rules: Arc::new(LiveRules::new(RuleSet::default())),
-            settings: Settings { robots_failures_max: 3, ..Settings::default() },
+            settings: self.limits.clone(),
             robots_settings: crawler::robots::Settings::default(),
             agent: "crawler".to_owned(),
             expected_urls: 10_000,
@@ -120,6 +123,7 @@ impl World {
             extract: Default::default(),
             content: Default::default(),
             revisits: true,
+            dns: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
             wake: Default::default(),
