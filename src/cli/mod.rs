@@ -14,6 +14,7 @@ mod exit;
 mod explain;
 mod export;
 mod fetch;
+mod files;
 mod init;
 mod look;
 mod manual;

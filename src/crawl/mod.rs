@@ -33,6 +33,7 @@ mod settings;
 mod settle;
 mod snapshot;
 mod state;
+mod stepped;
 pub mod verify;
 mod visit;
 
@@ -47,6 +48,7 @@ pub use run::{Command, Crawl, Ended, Options, Summary};
 pub use settings::Settings;
 pub use snapshot::{Brake, Snapshot};
 pub use state::{Dust, Parts, Resumed, State};
+pub use stepped::resume_clock;
 pub(crate) use visit::block_of;
 pub(crate) use visit::blocks_of;
 pub use visit::robots_outcome;

@@ -14,6 +14,8 @@ pub struct Settings {
     pub cache: ByteSize,
     /// How often the write-ahead log is made safe against a power cut; `kill -9` needs none of it.
     pub sync_interval: Span,
+    /// Files of the state that are held open; fewer mean that tables are opened again and again.
+    pub open_files_max: u32,
     /// URLs that the Bloom filter in front of the seen test is sized for; it grows beyond.
     pub expected_urls: u64,
 }
@@ -23,6 +25,7 @@ impl Default for Settings {
         Settings {
             cache: ByteSize::mib(48),
             sync_interval: Span::secs(1),
+            open_files_max: 256,
             expected_urls: 1_000_000,
         }
     }
@@ -32,6 +35,7 @@ pub(super) struct Shared {
     cache: Cache,
     buffers: WriteBufferManager,
     env: Option<Env>,
+    open_files_max: u32,
 }
 
 impl Shared {
@@ -42,7 +46,7 @@ impl Shared {
             false,
             cache.clone(),
         );
-        Shared { cache, buffers, env }
+        Shared { cache, buffers, env, open_files_max: settings.open_files_max }
     }
 
     pub(super) fn database(&self) -> Options {
@@ -54,7 +58,7 @@ impl Shared {
         options.create_missing_column_families(true);
         options.set_write_buffer_manager(&self.buffers);
         options.set_max_total_wal_size(64 << 20);
-        options.set_max_open_files(256);
+        options.set_max_open_files(i32::try_from(self.open_files_max).unwrap_or(i32::MAX));
         options.set_keep_log_file_num(2);
         options.set_max_background_jobs(2);
         options.set_bytes_per_sync(1 << 20);

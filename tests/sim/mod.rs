@@ -6,6 +6,7 @@
 mod content;
 mod explain;
 mod names;
+mod outage;
 mod store;
 
 use std::path::Path;
@@ -39,6 +40,7 @@ struct World {
     limits: Settings,
     dust: DustMode,
     repeats: RepeatSettings,
+    outage: Option<outage::Outage>,
 }
 
 /// Fetches that all worlds of this process have judged.
@@ -68,6 +70,7 @@ impl World {
             limits: Settings { robots_failures_max: 3, ..Settings::default() },
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
+            outage: None,
         }
     }
 
@@ -103,6 +106,10 @@ impl World {
         (run, now)
     }
 
+    fn cut(&self, web: &SimWeb, clock: &Arc<Clock>) -> outage::Cut {
+        outage::Cut { web: web.clone(), clock: clock.clone(), outage: self.outage }
+    }
+
     /// Runs in the same way, under a judge who wants `gap` between two requests of a host.
     async fn judged(
         &self,
@@ -119,8 +126,8 @@ impl World {
         self.store.resume(&state.archive_position(), crash);
         let edge = Arc::new(Edge {
             clock: clock.clone(),
-            resolve: web.clone(),
-            fetch: web.clone(),
+            resolve: self.cut(&web, &clock),
+            fetch: self.cut(&web, &clock),
             store: self.store.clone(),
         });
         let options = Options {
