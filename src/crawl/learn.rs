@@ -4,6 +4,7 @@ use super::admit::Admitted;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
 use super::state::State;
+use super::told;
 use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::Analysis;
@@ -68,6 +69,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn learn(
         &mut self,
+        batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
         facts: &PageFacts,
@@ -101,7 +103,9 @@ impl State {
         if let Some(key) = &key {
             self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
         }
-        self.tell(Tell::Page(Box::new(observation), now));
+        let row = self.next_row();
+        told::note(batch, &self.db, row, &observation);
+        self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
     }
 
@@ -259,12 +263,13 @@ impl State {
                     }
                     self.commit(batch, now)?;
                 }
-                Said::Keep(book, sites) => {
+                Said::Keep(book, sites, row) => {
                     meta::put_rule_book(&mut batch, &self.db, &book);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
                         samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
                     }
+                    told::forget(&mut batch, &self.db, row)?;
                     self.commit(batch, now)?;
                 }
             }

@@ -65,8 +65,8 @@ impl DustSettings {
 /// What the loop tells the miner.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// A page was fetched.
-    Page(Box<Observation>, Timestamp),
+    /// A page was fetched; the number is that of its row until a checkpoint holds it.
+    Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
@@ -88,8 +88,8 @@ pub(super) enum Said {
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: the book, and samples of sites.
-    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
+    /// What is to be kept: the book, and samples of sites; they hold all rows up to this number.
+    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>, u64),
 }
 
 /// Where the miner runs.
@@ -182,18 +182,22 @@ pub(super) struct Mind {
     /// Whether URLs may be fetched for the sake of rules.
     probes: bool,
     pages: u64,
+    /// Number of the last row that was told.
+    latest: u64,
     changed: Vec<Site>,
 }
 
 impl Mind {
-    pub(super) fn new(book: RuleBook, probes: bool) -> Self {
-        Mind { book, probes, pages: 0, changed: Vec::new() }
+    /// `changed` are the sites whose samples hold more than what is kept of them.
+    pub(super) fn new(book: RuleBook, probes: bool, changed: Vec<Site>) -> Self {
+        Mind { book, probes, pages: 0, latest: 0, changed }
     }
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
         let mut said = Vec::new();
         match message {
-            Tell::Page(observation, now) => {
+            Tell::Page(observation, row, now) => {
+                self.latest = row;
                 let site = observation.url.site();
                 self.book.observe(&observation);
                 if !self.changed.contains(&site) {
@@ -272,6 +276,6 @@ impl Mind {
             .into_iter()
             .filter_map(|site| Some((site.clone(), self.book.encode_site(&site)?)));
         let samples = samples.collect();
-        Said::Keep(self.book.encode_rules(), samples)
+        Said::Keep(self.book.encode_rules(), samples, self.latest)
     }
 }

@@ -32,6 +32,7 @@ mod settings;
 mod settle;
 mod snapshot;
 mod state;
+mod told;
 pub mod verify;
 mod visit;
 

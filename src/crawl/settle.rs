@@ -229,7 +229,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -330,7 +330,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())

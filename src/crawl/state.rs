@@ -20,6 +20,7 @@ use super::near::NearMode;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
+use super::told;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -228,7 +229,7 @@ impl State {
         let mut samples = Vec::new();
         dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         let unusable = |error: String| CrawlError::Rules(error);
-        let book = match meta::rule_book(&self.db)? {
+        let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(bytes) => {
                 let samples = samples.iter().map(Vec::as_slice);
@@ -244,7 +245,8 @@ impl State {
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())
