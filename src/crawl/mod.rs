@@ -25,6 +25,7 @@ mod learn;
 mod learner;
 pub mod log;
 pub mod near;
+mod readmit;
 mod repeats;
 mod run;
 mod settings;

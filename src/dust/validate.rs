@@ -31,8 +31,9 @@ pub struct Settings {
     pub content_credit_max: f64,
     /// Successful draws without which no rule is enforced.
     pub draws_min: u32,
-    /// Probe fetches of one rule: a trial that has spent them without one failure ends in its
-    /// favour, one with a failure goes on. Reached only where no text is known beforehand.
+    /// Probe fetches of one rule of many URLs: a trial that has spent them without one failure
+    /// ends in its favour, one with a failure goes on; where the rule has few URLs, fewer say as
+    /// much. Reached only where no text is known beforehand.
     pub probes_per_rule: u32,
     /// A rule is tried where it rewrites at least this many URLs of the window per expected probe.
     pub saving_factor: f64,
@@ -170,6 +171,8 @@ pub(crate) struct Trial {
     /// Probe fetches spent.
     pub(crate) probes: u32,
     draws_min: u32,
+    /// URLs in sight that the rule rewrites.
+    population: usize,
 }
 
 /// Values of one feature that make strata of their own.
@@ -192,6 +195,7 @@ impl Trial {
         let mut urls = urls;
         // A fixed pseudo-random order: uniform, and the same after a restart.
         urls.sort_by_key(|(url, _)| mix(xxh3_64(url.as_str().as_bytes()) ^ rule.0));
+        let population = urls.len();
         let mut strata: BTreeMap<String, Stratum> = BTreeMap::new();
         for (name, pair) in stratify(&urls).into_iter().zip(urls) {
             let empty = || Stratum { name: name.clone(), waiting: VecDeque::new(), failures: 0 };
@@ -212,6 +216,7 @@ impl Trial {
             pending: 0,
             probes: 0,
             draws_min,
+            population,
         }
     }
 
@@ -257,7 +262,7 @@ impl Trial {
         if self.unclear > UNCLEAR_MAX || self.unclear > 2 * self.same + 10 {
             return Standing::Exhausted;
         }
-        let paid = self.probes >= settings.probes_per_rule && self.failed == 0;
+        let paid = self.failed == 0 && self.is_paid(settings);
         let clear = 4 * self.unclear <= self.same;
         if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
             return Standing::Accepted;
@@ -269,6 +274,21 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns true where the draws say as much against a bad rule as those that
+    /// `probes_per_rule` would buy among URLs without number. A rule of few URLs gets there sooner:
+    /// each draw leaves fewer of them that could be bad.
+    fn is_paid(&self, settings: &Settings) -> bool {
+        if self.same == 0 || self.probes == 0 {
+            return false;
+        }
+        let bad = (1.0 - settings.success_bad) * self.population as f64;
+        let left = |drawn: u32| (self.population as f64 - f64::from(drawn)).max(1.0);
+        let missed: f64 = (0..self.same).map(|drawn| (1.0 - bad / left(drawn)).max(0.0)).product();
+        let price = f64::from(self.probes) / f64::from(self.same);
+        let bought = f64::from(settings.probes_per_rule) / price;
+        missed <= settings.success_bad.powf(bought) * (1.0 + 1e-9)
     }
 
     /// Returns how many draws are left.
