@@ -424,6 +424,7 @@ impl RuleBook {
                 entry.rule.evidence.documents_same = evidence.documents_same;
                 entry.rule.evidence.documents_different = evidence.documents_different;
                 entry.rule.evidence.applicable = evidence.applicable;
+                entry.rule.evidence.merged = evidence.merged;
                 if rule.source == Source::Elsewhere {
                     entry.rule.source = rule.source;
                 }
@@ -652,16 +653,24 @@ impl RuleBook {
             .collect();
         for id in candidates {
             self.ensure_trial(id)?;
+            let known = self.known_share(id);
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let (evidence, source) = (&entry.rule.evidence, entry.rule.source);
-            let needed = self.settings.validate.applicable_min(evidence, source);
-            if f64::from(evidence.applicable) >= needed {
+            if self.settings.validate.is_worth(&entry.rule.evidence, entry.rule.source, known) {
                 self.become_state(id, RuleState::Shadow, "on trial", now);
             } else {
                 entry.trial = None;
             }
         }
         Ok(())
+    }
+
+    /// Returns the share of a trial's draws whose outcome is known.
+    fn known_share(&self, id: RuleId) -> f64 {
+        let Some(trial) = self.entries.get(&id).and_then(|entry| entry.trial.as_ref()) else {
+            return 0.0;
+        };
+        let known = trial.outcomes().filter(|outcome| self.known(outcome).is_some()).count();
+        known as f64 / trial.waiting().max(1) as f64
     }
 
     /// Lays out the trial of a rule over the pages of the window, if it has none yet.

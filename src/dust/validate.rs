@@ -35,7 +35,9 @@ pub struct Settings {
     /// ends in its favour, one with a failure goes on; where the rule has few URLs, fewer say as
     /// much. Reached only where no text is known beforehand.
     pub probes_per_rule: u32,
-    /// A rule is tried where it rewrites at least this many URLs of the window per expected probe.
+    /// A rule is tried where it would have saved at least this many fetches of the window per
+    /// expected probe; what is still to come is taken to be like the window. Not asked where a log
+    /// is mined on request.
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
@@ -112,11 +114,15 @@ impl Settings {
         if source == Source::Elsewhere { self.draws_min.div_ceil(3) } else { self.draws_min }
     }
 
-    /// Returns the number of URLs that a rule must rewrite to be worth its trial.
-    pub(crate) fn applicable_min(&self, evidence: &Evidence, source: Source) -> f64 {
-        let draws = (self.accept_at() - self.credit(evidence, source)) / self.success();
+    /// Returns true where a rule is worth its trial: it rewrites enough URLs to draw from, and what
+    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is known
+    /// without a fetch.
+    pub(crate) fn is_worth(&self, evidence: &Evidence, source: Source, known: f64) -> bool {
         let least = f64::from(self.draws_min(source));
-        if source == Source::Elsewhere { least } else { least.max(draws * self.saving_factor) }
+        let needed = (self.accept_at() - self.credit(evidence, source)) / self.success();
+        let probes = needed.max(least) * (1.0 - known);
+        f64::from(evidence.applicable) >= least
+            && f64::from(evidence.merged) >= self.saving_factor * probes
     }
 }
 
@@ -289,6 +295,11 @@ impl Trial {
         let price = f64::from(self.probes) / f64::from(self.same);
         let bought = f64::from(settings.probes_per_rule) / price;
         missed <= settings.success_bad.powf(bought) * (1.0 + 1e-9)
+    }
+
+    /// Returns the outcomes of the draws that are left.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &CrawlUrl> {
+        self.strata.iter().flat_map(|stratum| stratum.waiting.iter().map(|(_, outcome)| outcome))
     }
 
     /// Returns how many draws are left.
