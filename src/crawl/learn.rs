@@ -1,6 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
 use super::admit::Admitted;
+use super::discover::Link;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
 use super::state::State;
@@ -11,21 +12,23 @@ use crate::content::Analysis;
 use crate::content::probes::Probe as Nonsense;
 use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
-use crate::db::families::{dust as samples, meta, suppressed, urls};
+use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
+use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, Sketch, Text};
 use crate::fetch::{Answer, Outcome};
+use crate::filter::Found;
 use crate::frontier::{PRIORITIES, UrlState};
 use crate::url::{CrawlUrl, Fingerprint, Host};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
 
+/// Locations of a sitemap that are looked at for the host that the site prefers.
+const LISTED_MAX: usize = 1_000;
+
 /// Redirects that a probe follows.
 const PROBE_HOPS_MAX: u8 = 5;
-
-/// Suppressed URLs of a retired rule that come back in one batch.
-const RESTORE_STEP: usize = 500;
 
 /// A fetch that a judgement needs.
 #[derive(Clone, Debug)]
@@ -89,6 +92,7 @@ impl State {
         };
         let redirect = facts.redirect.clone().map(Declared::Redirect);
         let canonical = facts.canonical.clone().filter(|url| *url != waiting.url);
+        self.tell_declared(&waiting.url, declarations(&waiting.url, answer, facts));
         let observation = Observation {
             url: waiting.url.clone(),
             key: key.clone().unwrap_or_else(|| waiting.url.clone()),
@@ -107,6 +111,13 @@ impl State {
         told::note(batch, &self.db, row, &observation);
         self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
+    }
+
+    /// Tells the miner what a site declares of its URLs, in its robots.txt or with a page.
+    pub(super) fn tell_declared(&mut self, url: &CrawlUrl, rules: Vec<DeclaredRule>) {
+        if self.learner.is_on() && !rules.is_empty() {
+            self.tell(Tell::Declared(url.site(), rules));
+        }
     }
 
     /// A URL that has another key and was fetched all the same is evidence about the rules that
@@ -131,7 +142,11 @@ impl State {
         let known = match record.state {
             UrlState::Done(done) => evidence_of(&done.evidence),
             UrlState::Failed { .. } => Some(Fetched::Gone),
-            UrlState::Queued(_) | UrlState::Refused { .. } | UrlState::Suppressed { .. } => None,
+            // What other gates refuse says nothing about the page.
+            UrlState::Refused { reason, .. } => {
+                (reason == "robots-disallowed").then_some(Fetched::Forbidden)
+            }
+            UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
@@ -326,29 +341,6 @@ impl State {
         Ok(())
     }
 
-    /// Puts URLs that a retired rule suppressed back into the frontier; returns true if there are
-    /// more.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn readmit_some(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
-        let Some(rule) = self.readmit.front().copied() else { return Ok(false) };
-        let rows = suppressed::by_rule(&self.db, rule.0, RESTORE_STEP)?;
-        if rows.is_empty() {
-            self.readmit.pop_front();
-            return Ok(true);
-        }
-        let mut batch = Batch::default();
-        for (url, by) in rows {
-            if !self.restore_suppressed(&mut batch, by, url)? {
-                // The row has outlived its URL's record; it must not be found again.
-                suppressed::forget(&mut batch, &self.db, rule.0, url);
-            }
-        }
-        self.commit(batch, now)?;
-        Ok(true)
-    }
-
     /// Passes an operator's decision about a rule on to the miner.
     pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
         if !self.learner.is_on() {
@@ -372,6 +364,18 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Returns what comes with a page about the URLs of its site; redirects and canonical links are
+/// part of the observation.
+fn declarations(url: &CrawlUrl, answer: &Answer, facts: &PageFacts) -> Vec<DeclaredRule> {
+    let header = answer.header_text("no-vary-search");
+    let mut rules = header.map(|text| declared::no_vary_search(&text, url)).unwrap_or_default();
+    let of_sitemap = |link: &&Link| link.found == Found::Manifest && link.url.site() == url.site();
+    rules.extend(declared::listed(
+        facts.links.iter().filter(of_sitemap).map(|link| &link.url).take(LISTED_MAX),
+    ));
+    rules
 }
 
 /// Returns what a page shows the miner.
@@ -402,7 +406,9 @@ pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bo
 
 fn text_of(analysis: &Analysis) -> Text {
     match &analysis.sketch {
-        Some(sketch) if !analysis.thin => {
+        // Before the site's model is there, what repeats on its pages still stands in the text, and
+        // a sketch of both compares with no later one.
+        Some(sketch) if !analysis.thin && analysis.model_version > 0 => {
             Text::Main(Sketch { mins: *sketch.bytes(), shingles: analysis.words })
         }
         _ => Text::Unknown,

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::dust::declared::DeclaredRule;
 use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
 use crate::url::Site;
 
@@ -71,6 +72,8 @@ pub(super) enum Tell {
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
     Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    /// A site declares rules.
+    Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
@@ -219,6 +222,11 @@ impl Mind {
             }
             Tell::Audited(rules, audited, known, now) => {
                 self.book.audit_result(&rules, audited, known, now);
+            }
+            Tell::Declared(site, rules) => {
+                for (rule, scope) in rules {
+                    self.book.declare(&site, rule, scope);
+                }
             }
             Tell::Suppressed(rules) => self.book.count_suppressed(&rules),
             Tell::Decide(rule, enforce, now) => {

@@ -26,6 +26,7 @@ mod learner;
 pub mod log;
 mod names;
 pub mod near;
+mod readmit;
 mod repeats;
 mod run;
 mod settings;

@@ -273,7 +273,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.waking.is_none()
             && self.paused_by.is_none()
             && !self.state.is_draining()
-            && self.state.readmit.is_empty();
+            && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }

@@ -20,6 +20,7 @@ use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -185,8 +186,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -238,8 +238,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -403,6 +407,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }

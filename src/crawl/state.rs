@@ -107,6 +107,8 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -210,6 +212,7 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
@@ -668,6 +671,7 @@ impl State {
                     at: now,
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;
                 self.count("host-given-up");
