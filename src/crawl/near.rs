@@ -102,8 +102,9 @@ impl BandStore for StoredBands<'_> {
         Ok(())
     }
 
-    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
-        contents::band(self.db, key.0, limit, out)
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
+        let bands: Vec<u64> = keys.iter().map(|key| key.0).collect();
+        contents::bands(self.db, &bands, limit, out)
     }
 
     fn sketch(&self, page: PageId) -> Result<Option<WideSketch>, DbError> {

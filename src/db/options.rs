@@ -1,6 +1,8 @@
 //! How RocksDB is set up, and what it may use.
 
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Env, Options, WriteBufferManager};
+use rocksdb::{
+    BlockBasedOptions, Cache, DBCompressionType, Env, Options, SliceTransform, WriteBufferManager,
+};
 use serde::{Deserialize, Serialize};
 
 use super::families::Family;
@@ -74,6 +76,13 @@ impl Shared {
         if family.is_looked_up() {
             table.set_bloom_filter(10.0, false);
             table.set_optimize_filters_for_memory(true);
+        }
+        if let Some(length) = family.prefix_length() {
+            // Most prefixes that are looked for are not there: the filters say so without a seek.
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(length));
+            options.set_memtable_prefix_bloom_ratio(0.1);
+            table.set_bloom_filter(10.0, false);
+            table.set_whole_key_filtering(false);
         }
         // Hashes have no neighbours worth reading along: every look-up decodes a whole block.
         let hashed = matches!(family, Family::Seen | Family::Urls);
