@@ -127,12 +127,8 @@ pub trait BandStore {
     ///
     /// # Errors
     /// Those of the store.
-    fn get(
-        &self,
-        keys: &[BandKey],
-        limit: usize,
-        out: &mut Vec<PageId>,
-    ) -> Result<(), Self::Error>;
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>)
+    -> Result<(), Self::Error>;
 
     /// Returns the sketch of a page.
     ///
@@ -391,12 +387,7 @@ impl BandStore for MemoryBands {
         Ok(())
     }
 
-    fn get(
-        &self,
-        keys: &[BandKey],
-        limit: usize,
-        out: &mut Vec<PageId>,
-    ) -> Result<(), Infallible> {
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>) -> Result<(), Infallible> {
         for key in keys {
             let (band, place) = self.place(*key);
             let Some(newest) = self.tables.get(band).map(|table| table[place]) else { continue };

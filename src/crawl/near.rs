@@ -34,7 +34,7 @@ pub(super) struct Near {
 
 /// Returns the number of a page in the index.
 pub fn page_id(url: Fingerprint) -> PageId {
-    (url.0 >> 64) as u64
+    url.0 as u64
 }
 
 /// Returns the stored sketch of a page of the index.

@@ -16,17 +16,11 @@ pub struct Settings {
     pub cache: ByteSize,
     /// How often the write-ahead log is made safe against a power cut; `kill -9` needs none of it.
     pub sync_interval: Span,
-    /// URLs that the Bloom filter in front of the seen test is sized for; it grows beyond.
-    pub expected_urls: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            cache: ByteSize::mib(48),
-            sync_interval: Span::secs(1),
-            expected_urls: 1_000_000,
-        }
+        Settings { cache: ByteSize::mib(48), sync_interval: Span::secs(1) }
     }
 }
 

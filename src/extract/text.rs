@@ -204,8 +204,9 @@ mod tests {
                 (Blocks::new(&Settings::default()), Blocks::new(&Settings::default()));
             for _ in 0..4 {
                 let length = next(12);
-                let part: String =
-                    (0..length).map(|_| ['a', 'b', ' ', ' ', '\n', '\u{b}', 'é'][next(7)]).collect();
+                let part: String = (0..length)
+                    .map(|_| ['a', 'b', ' ', ' ', '\n', '\u{b}', 'é'][next(7)])
+                    .collect();
                 fast.push(&part, false);
                 // Text in links always goes word by word.
                 slow.push(&part, true);

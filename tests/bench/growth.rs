@@ -240,9 +240,7 @@ impl World {
         let n: u32 = number.and_then(|n| n.parse().ok()).unwrap_or(0);
         let mut html = format!("<title>Page {n}</title><p>The text of page {n}, the {count}.</p>");
         let known = (0..KNOWN_LINKS).map(|k| n % hosts + hosts * ((count * 31 + k * 7) % PER_HOST));
-        let new = (0..NEW_LINKS).map(|k| {
-            n % hosts + hosts * (PER_HOST + count * NEW_LINKS + k)
-        });
+        let new = (0..NEW_LINKS).map(|k| n % hosts + hosts * (PER_HOST + count * NEW_LINKS + k));
         for to in known.chain(new) {
             html.push_str(&format!("<a href=\"/section/{}/page-{to}.html\">{to}</a> ", to % 37));
         }
@@ -328,9 +326,7 @@ impl Size {
             let at_end = resident_kib() / 1024;
             let known = self.time_seen(&db, 0);
             let new = self.time_seen(&db, self.hosts() * (PER_HOST + 1_000_000 / PER_HOST));
-            println!(
-                "{opened:.2} | {resident}, {at_end} | {per_page} | {known:.2} | {new:.2}"
-            );
+            println!("{opened:.2} | {resident}, {at_end} | {per_page} | {known:.2} | {new:.2}");
         });
     }
 
@@ -403,7 +399,6 @@ fn parts(dir: &Path, db: Arc<Db>) -> Parts {
         settings: Settings::default(),
         robots_settings: robots::Settings::default(),
         agent: "crawler".to_owned(),
-        expected_urls: DbSettings::default().expected_urls,
         log: CrawlLog::open(dir, 1 << 28).expect("opens"),
         rule_log: JsonLog::open(&dir.join("rules.jsonl")).expect("opens"),
         repeats: RepeatSettings::default(),

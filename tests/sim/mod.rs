@@ -77,7 +77,6 @@ impl World {
             settings: Settings { robots_failures_max: 3, ..Settings::default() },
             robots_settings: crawler::robots::Settings::default(),
             agent: "crawler".to_owned(),
-            expected_urls: 10_000,
             log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
             rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
                 .expect("opens"),

@@ -3,7 +3,7 @@
 //! `contents`: key = kind u8 (`t` main text, `p` payload) · digest (16 bytes) · value =
 //! [`FirstCapture`]; and key = kind `s` · page u64 · value = fingerprint of its URL (16 bytes) and
 //! its sketch.
-//! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the first half of the
+//! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the last half of the
 //! fingerprint of its URL: among 100 million pages two share one with a chance of 1 in 3,700.
 
 use serde::{Deserialize, Serialize};

@@ -99,7 +99,9 @@ impl Drop for Server {
 
 fn compare(wanted: &Wanted) {
     println!("processor: {}", processor());
-    println!("| hosts | what | pages | CPU us/page | pages/CPU s | pages/s | MB written | peak MB | of ceiling |");
+    println!(
+        "| hosts | what | pages | CPU us/page | pages/CPU s | pages/s | MB written | peak MB | of ceiling |"
+    );
     println!("|---|---|---|---|---|---|---|---|---|");
     for hosts in &wanted.hosts {
         let shape = Shape { hosts: *hosts, pages: wanted.pages };
@@ -188,9 +190,8 @@ fn crawl(shape: Shape, server: &Server, what: &'static str, set: &[String]) -> R
     let roots = (0..shape.hosts).map(|n| format!("http://{}:{}/\n", web::address(n), server.port));
     std::fs::write(&seeds, roots.collect::<String>()).expect("writes the seeds");
     let crawl_dir = dir.path().join("crawl");
-    let mut arguments: Vec<String> = ["run", "--json", "--contact", "mailto:bench@example.org"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut arguments: Vec<String> =
+        ["run", "--json", "--contact", "mailto:bench@example.org"].map(str::to_owned).to_vec();
     arguments.extend(["--dir".to_owned(), crawl_dir.display().to_string()]);
     arguments.extend(["--seeds".to_owned(), seeds.display().to_string()]);
     let fixed = [
