@@ -176,9 +176,6 @@ impl State {
         own: Fingerprint,
         key: Fingerprint,
     ) -> Result<Option<Fingerprint>, CrawlError> {
-        if !self.may_know(key) {
-            return Ok(None);
-        }
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             Some(Known::By(by)) => by,

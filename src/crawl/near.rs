@@ -34,7 +34,7 @@ pub struct Near {
 
 /// Returns the number of a page in the index.
 pub fn page_id(url: Fingerprint) -> PageId {
-    (url.0 >> 64) as u64
+    url.0 as u64
 }
 
 /// Returns the stored sketch of a page of the index.
@@ -129,8 +129,9 @@ impl BandStore for StoredBands<'_> {
         Ok(())
     }
 
-    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
-        contents::band(self.db, key.0, limit, out)
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
+        let bands: Vec<u64> = keys.iter().map(|key| key.0).collect();
+        contents::bands(self.db, &bands, limit, out)
     }
 
     fn sketch(&self, page: PageId) -> Result<Option<WideSketch>, DbError> {

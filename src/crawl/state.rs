@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use growable_bloom_filter::GrowableBloom;
 use lru::LruCache;
 use tokio::sync::Notify;
 
@@ -39,10 +38,6 @@ use crate::frontier::{
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
-
-/// Share of misses that the filter in front of the seen test lets through to RocksDB, which answers
-/// exactly: at 1 in 100 it takes about 10 bits a URL.
-const BLOOM_ERROR: f64 = 0.01;
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
@@ -81,7 +76,6 @@ pub struct State {
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
     pub(super) hosts: Hosts,
-    bloom: GrowableBloom,
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
@@ -128,8 +122,6 @@ pub struct Parts {
     pub robots_settings: robots::Settings,
     /// Product token: what robots.txt calls us.
     pub agent: String,
-    /// URLs that the seen filter is sized for.
-    pub expected_urls: u64,
     /// The crawl log.
     pub log: CrawlLog,
     /// The lives of rules.
@@ -190,10 +182,6 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            bloom: GrowableBloom::new(
-                BLOOM_ERROR,
-                usize::try_from(parts.expected_urls.max(1000)).unwrap_or(usize::MAX),
-            ),
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
@@ -264,9 +252,6 @@ impl State {
         let interrupted = self.release_leases(&mut batch, now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
-        seen::each(&db, |key| {
-            self.bloom.insert(key.0);
-        })?;
         let counts = line::count(&db)?;
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
@@ -377,14 +362,8 @@ impl State {
         Ok(self.hosts.create(name.clone(), &mut self.serials.host))
     }
 
-    /// Returns true if the URL-seen filter says that a key may be known.
-    pub(super) fn may_know(&self, key: Fingerprint) -> bool {
-        self.bloom.contains(key.0)
-    }
-
     /// Marks a key as known.
     pub(super) fn know(&mut self, batch: &mut Batch, key: Fingerprint, known: seen::Known) {
-        self.bloom.insert(key.0);
         seen::put(batch, &self.db, key, known);
     }
 

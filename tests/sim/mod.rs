@@ -84,7 +84,6 @@ impl World {
             settings: self.limits.clone(),
             robots_settings: crawler::robots::Settings::default(),
             agent: "crawler".to_owned(),
-            expected_urls: 10_000,
             log: crawler::crawl::log::CrawlLog::open(self.logs.path(), 1 << 24).expect("opens"),
             rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
                 .expect("opens"),
