@@ -193,7 +193,13 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             let now = self.edge.clock.now();
             let wait = self.advance(now).await?;
             if let Some(ended) = self.over(wait, now) {
-                break ended;
+                // An order that was given before the end is carried out: it may leave work.
+                let done = matches!(ended, Ended::Complete | Ended::Parked);
+                match commands.try_recv() {
+                    Ok(command) if done => self.obey(command)?,
+                    _ => break ended,
+                }
+                continue;
             }
             let until = match wait {
                 Wait::Until(at) => self.edge.clock.instant_of(at),
