@@ -76,7 +76,9 @@ impl Bench {
         }
         // What an operator changed while it ran holds here too.
         let changes = match db {
-            Some(db) => Changes::read(meta::control(db)?.as_deref()).map_err(CrawlError::Control)?,
+            Some(db) => {
+                Changes::read(meta::control(db)?.as_deref()).map_err(CrawlError::Control)?
+            }
             None => Changes::default(),
         };
         let enforces = matches!(config.dust_mode(), DustMode::Auto | DustMode::Enforce);

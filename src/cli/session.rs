@@ -163,6 +163,7 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         extract: config.extract.clone(),
         content: config.content.clone(),
         revisits: config.archive.revisit != RevisitPolicy::Never,
+        dns: config.archive.dns,
         sync_interval: config.state.sync_interval,
         disks: vec![config.dir.clone()],
         wake,
@@ -180,7 +181,9 @@ fn open_control(
     match Server::open(&config.dir, steering) {
         Ok(server) => Some(server),
         Err(error) => {
-            eprintln!("warning: `crawler ctl` and `crawler top` cannot reach it: failed to {error}");
+            eprintln!(
+                "warning: `crawler ctl` and `crawler top` cannot reach it: failed to {error}"
+            );
             None
         }
     }

@@ -64,9 +64,7 @@ pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError
         census.hosts += 1;
         let next = match record.standing {
             Standing::Snoozed(at) => at,
-            Standing::Out | Standing::InLine(_) | Standing::InGroup(..) => {
-                record.pace.next_allowed
-            }
+            Standing::Out | Standing::InLine(_) | Standing::InGroup(..) => record.pace.next_allowed,
         };
         let line = HostLine::new(&record, next, now);
         let list = match line.state {

@@ -71,9 +71,7 @@ impl HostLine {
         let (state, reason) = match &record.status {
             HostStatus::Parked { reason, .. } => (HostState::Parked, reason.clone()),
             HostStatus::GivenUp { reason, .. } => (HostState::GivenUp, reason.clone()),
-            HostStatus::Open if record.pace.is_troubled() => {
-                (HostState::BackingOff, String::new())
-            }
+            HostStatus::Open if record.pace.is_troubled() => (HostState::BackingOff, String::new()),
             HostStatus::Open if next_ms > 0 => (HostState::Waiting, String::new()),
             HostStatus::Open => (HostState::Ready, String::new()),
         };
@@ -212,7 +210,8 @@ impl State {
 
     fn active_hosts(&self, now: Timestamp) -> Vec<HostLine> {
         let mut actives = self.frontier.actives();
-        let longest = |active: &&Active| (std::cmp::Reverse(active.record.queued), active.record.id);
+        let longest =
+            |active: &&Active| (std::cmp::Reverse(active.record.queued), active.record.id);
         if actives.len() > HOSTS_MAX {
             actives.select_nth_unstable_by_key(HOSTS_MAX, longest);
             actives.truncate(HOSTS_MAX);

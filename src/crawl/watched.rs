@@ -93,9 +93,10 @@ impl Watched {
 
     /// Returns the rules whose ids begin so.
     pub(super) fn rules_named(&self, start: &str) -> Vec<(RuleId, String)> {
-        let named = self.rules.iter().filter(|(id, _)| {
-            !start.is_empty() && id.to_string().starts_with(start)
-        });
+        let named = self
+            .rules
+            .iter()
+            .filter(|(id, _)| !start.is_empty() && id.to_string().starts_with(start));
         named.map(|(id, rule)| (*id, rule.text.clone())).collect()
     }
 }

@@ -248,8 +248,7 @@ async fn a_host_that_was_given_up_is_tried_again_when_it_is_forgiven() {
     let (run, at) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
-    let given_up =
-        |state: &UrlState| matches!(state, UrlState::Failed { reason, .. } if reason == "host-given-up");
+    let given_up = |state: &UrlState| matches!(state, UrlState::Failed { reason, .. } if reason == "host-given-up");
     let failed = |host: &str| of_host(&world, host, given_up).len() as u64;
     let homes = world.web.homes();
     let host = homes.iter().map(CrawlUrl::host_str).max_by_key(|host| failed(host)).unwrap();

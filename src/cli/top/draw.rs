@@ -129,12 +129,10 @@ fn summary(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, area: Rect) {
         figure(counters.suppressed, "saved by rules", alarm(counters.suppressed, theme.good())),
         figure(counters.duplicates, "duplicates", theme.strong()),
     ];
-    let mut second = vec![
-        vec![
-            Span::styled(format!("{:.1}/s", snapshot.rate), theme.strong()),
-            Span::raw(format!(" {}/s", bytes(snapshot.bytes_rate))),
-        ],
-    ];
+    let mut second = vec![vec![
+        Span::styled(format!("{:.1}/s", snapshot.rate), theme.strong()),
+        Span::raw(format!(" {}/s", bytes(snapshot.bytes_rate))),
+    ]];
     if let Some(free) = snapshot.disk_free {
         let text = Span::styled("disk free ", theme.faint());
         second.push(vec![text, Span::raw(bytes(free as f64))]);
@@ -164,8 +162,10 @@ fn summary(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, area: Rect) {
         });
         vec![
             why,
-            vec![Span::styled(if left.is_empty() { "" } else { "left: " }, theme.faint()),
-                 Span::raw(left)],
+            vec![
+                Span::styled(if left.is_empty() { "" } else { "left: " }, theme.faint()),
+                Span::raw(left),
+            ],
             vec![Span::styled(host, theme.faint())],
         ]
     };
@@ -308,7 +308,8 @@ fn overlay(frame: &mut Frame<'_>, app: &App, area: Rect) {
     };
     frame.render_widget(Clear, place);
     let block = Block::bordered().border_type(BorderType::Rounded).title(title);
-    let block = block.border_style(app.theme.title()).padding(ratatui::widgets::Padding::horizontal(1));
+    let block =
+        block.border_style(app.theme.title()).padding(ratatui::widgets::Padding::horizontal(1));
     frame.render_widget(Paragraph::new(lines).wrap(Wrap { trim: false }).block(block), place);
 }
 
@@ -331,10 +332,7 @@ fn help(app: &App) -> Vec<Line<'static>> {
         ("q", "quit; the crawl goes on"),
     ];
     let line = |(key, what): (&'static str, &'static str)| {
-        Line::from(vec![
-            Span::styled(format!("{key:<15}"), app.theme.title()),
-            Span::raw(what),
-        ])
+        Line::from(vec![Span::styled(format!("{key:<15}"), app.theme.title()), Span::raw(what)])
     };
     rows.into_iter().map(line).collect()
 }

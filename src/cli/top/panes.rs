@@ -44,10 +44,7 @@ fn census(app: &App) -> Option<&Census> {
 fn figures(app: &App, figures: &[(u64, &str, Style)], width: u16) -> Line<'static> {
     let part = |(n, word, style): &(u64, &str, Style)| {
         let style = if *n > 0 { *style } else { Style::new() };
-        vec![
-            Span::styled(number(*n), style),
-            Span::styled(format!(" {word}"), app.theme.faint()),
-        ]
+        vec![Span::styled(number(*n), style), Span::styled(format!(" {word}"), app.theme.faint())]
     };
     fit(figures.iter().map(part).collect(), "  ", width)
 }
@@ -252,8 +249,7 @@ fn dust(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, head: Rect, body:
             Cell::from(format!("{}: {}", rule.site, rule.text)),
         ])
     });
-    let heads =
-        vec!["id".into(), "state".into(), right("saved"), right("like/un"), "rule".into()];
+    let heads = vec!["id".into(), "state".into(), right("saved"), right("like/un"), "rule".into()];
     let widths = vec![
         Constraint::Length(8),
         Constraint::Length(9),
@@ -296,7 +292,8 @@ fn errors(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, head: Rect, bod
 }
 
 fn flights(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, head: Rect, body: Rect) {
-    let text = format!("{} requests are under way, oldest first", number(snapshot.in_flight as u64));
+    let text =
+        format!("{} requests are under way, oldest first", number(snapshot.in_flight as u64));
     frame.render_widget(Line::styled(text, app.theme.faint()), head);
     let rows = snapshot.view.flights.iter().map(|flight| {
         Row::new(vec![

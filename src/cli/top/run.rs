@@ -55,7 +55,8 @@ pub(in crate::cli) fn top(common: &Common, _args: &TopArgs) -> Answer {
         return Err(Failed::with(Exit::Usage, text));
     }
     // Before the screen is taken, so that its absence is said in a line.
-    let client = Client::connect(&config.dir).map_err(|error| Failed::with(Exit::Nothing, error))?;
+    let client =
+        Client::connect(&config.dir).map_err(|error| Failed::with(Exit::Nothing, error))?;
     let (send, events) = channel();
     end_by_signal(send.clone())?;
     let screen = Screen::take()?;

@@ -48,9 +48,7 @@ impl Job {
             Order::Exclude { pattern, .. } => Some(Job::Drop { pattern: pattern.clone() }),
             Order::Include { pattern } => Some(Job::Include { pattern: pattern.clone() }),
             Order::Budget(budget) => (*budget != Budget::default()).then_some(Job::Budget),
-            Order::Forgive { host } => {
-                host_name(host).ok().map(|host| Job::Forgive { host })
-            }
+            Order::Forgive { host } => host_name(host).ok().map(|host| Job::Forgive { host }),
             Order::Pause
             | Order::Resume
             | Order::Stop

@@ -240,12 +240,7 @@ pub struct Entry {
 
 impl Entry {
     /// Composes a line.
-    pub fn new(
-        at: Timestamp,
-        by: By,
-        order: &Order,
-        said: Result<&Answer, &Refusal>,
-    ) -> Entry {
+    pub fn new(at: Timestamp, by: By, order: &Order, said: Result<&Answer, &Refusal>) -> Entry {
         let text = match said {
             Ok(answer) => answer.text.clone(),
             Err(refusal) => refusal.text.clone(),
