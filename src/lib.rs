@@ -19,5 +19,6 @@ pub mod fetch;
 
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod crawl;
 pub mod demo;

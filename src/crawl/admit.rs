@@ -153,11 +153,7 @@ impl State {
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let total = Usage {
-            pages: self.counters.done + self.counters.in_flight,
-            bytes: self.counters.bytes,
-        };
-        let verdict = self.filter.fetch(&url, &host, &total);
+        let verdict = self.filter.fetch(&url, &host, &self.used());
         if !verdict.accept {
             let detail = verdict.reason.to_string();
             return self.refuse(lease, verdict.code(), detail, now);

@@ -172,6 +172,14 @@ impl Learner {
         answers
     }
 
+    /// Returns how many messages were not told because the miner was too busy.
+    pub(super) fn dropped(&self) -> u64 {
+        match self {
+            Learner::Thread { dropped, .. } => *dropped,
+            Learner::Off | Learner::Inline(_) => 0,
+        }
+    }
+
     /// Returns true where there is a miner.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self, Learner::Off)

@@ -170,7 +170,6 @@ mod tests {
             settings: Settings::default(),
             robots_settings: Default::default(),
             agent: "crawler".to_owned(),
-            expected_urls: 10_000,
             log: log::CrawlLog::open(logs, 1 << 24).unwrap(),
             rule_log: log::JsonLog::open(&logs.join("rules.jsonl")).unwrap(),
             repeats: RepeatSettings::default(),

@@ -11,6 +11,7 @@ use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -87,8 +88,23 @@ impl State {
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
+        }
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
     }
 
     fn settle_page(

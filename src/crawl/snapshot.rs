@@ -1,13 +1,14 @@
 //! What observers see: a copy, once a second, that costs the loop next to nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::view::View;
 use crate::clock::Timestamp;
 use crate::db::families::meta::Counters;
 use crate::frontier::{PRIORITIES, Pace};
 
 /// Why the crawl is not faster: the one thing that, if mended, would speed it up most.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "brake", rename_all = "kebab-case")]
 pub enum Brake {
     /// Nothing to do is left.
@@ -43,7 +44,7 @@ pub enum Brake {
 }
 
 /// The host whose backlog takes longest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slowest {
     /// Its name.
     pub host: String,
@@ -54,7 +55,7 @@ pub struct Slowest {
 }
 
 /// The crawl at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When.
     pub at: Timestamp,
@@ -84,6 +85,9 @@ pub struct Snapshot {
     pub rules: usize,
     /// Bytes free on the fuller of the disks.
     pub disk_free: Option<u64>,
+    /// Hosts, rules, fetches and failures one by one, as many as fit a screen.
+    #[serde(default)]
+    pub view: View,
 }
 
 impl Snapshot {
