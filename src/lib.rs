@@ -21,3 +21,4 @@ pub mod cli;
 pub mod config;
 pub mod crawl;
 pub mod demo;
+pub mod report;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, report};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::crawl::SeedUrl;
@@ -60,13 +60,17 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     }
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
+    let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
-        let report = json!({ "summary": summary, "documents": all, "documents_fetched": found });
+        let report = json!({
+            "summary": summary, "documents": all, "documents_fetched": found, "report": page,
+        });
         println!("{report}");
     } else {
         print(common, &summary)?;
         println!("{} of {} documents of the demo web fetched", number(found), number(all));
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
+        println!("report: {}", page.display());
     }
     runtime.block_on(server.shutdown());
     let exit = exit_of(&config, &summary);

@@ -20,6 +20,7 @@ mod manual;
 mod output;
 mod plan;
 mod progress;
+mod report;
 mod robots;
 mod run;
 mod session;
@@ -52,6 +53,7 @@ Examples:
   crawler demo                                                  a small web of its own, no internet
   crawler run --seeds seeds.txt --contact mailto:you@example.org    crawl; again: go on
   crawler config show --effective                               every value and where it is from
+  crawler report                                                the crawl as one page
   crawler audit                                                 prove that nobody was hurried
 
 Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 10 limit,
@@ -94,6 +96,8 @@ enum Command {
     Config(config::ConfigCommand),
     /// Show how far the crawl is
     Status,
+    /// Write the crawl as one page: what was found, kept and left out, and why
+    Report(report::ReportArgs),
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
     /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
@@ -203,6 +207,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Demo(args) => demo::demo(&common, &args),
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
+        Command::Report(args) => report::report(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
         Command::Sketch(args) => sketch::sketch(&common, &args),

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc};
 
 use super::Failed;
 use super::output::{duration, number};
-use super::progress;
+use super::{progress, report};
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
@@ -76,6 +76,7 @@ async fn on_loop(
     });
     let wake = Arc::new(Notify::new());
     let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
+    report::note_settings(config);
     let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
     let mut crawl = Crawl::new(edge, state, options(config, visits.clone(), wake));
