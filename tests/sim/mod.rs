@@ -5,6 +5,7 @@
 
 mod content;
 mod explain;
+mod remaining;
 mod store;
 
 use std::path::Path;
@@ -13,7 +14,8 @@ use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::{
-    Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, State, Summary,
+    Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, Snapshot,
+    State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, WebSpec};
@@ -96,12 +98,35 @@ impl World {
         (run, now)
     }
 
+    /// Runs in the same way, and shows every view of it to `watch`.
+    async fn watched(
+        &self,
+        start: Timestamp,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp) {
+        let gap = self.politeness.min_delay.get();
+        let (run, now, judgement) = self.seen(start, gap, crash, watch).await;
+        assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+        (run, now)
+    }
+
     /// Runs in the same way, under a judge who wants `gap` between two requests of a host.
     async fn judged(
         &self,
         start: Timestamp,
         gap: Duration,
         crash: Crash,
+    ) -> (Run, Timestamp, Judgement) {
+        self.seen(start, gap, crash, |_| ()).await
+    }
+
+    async fn seen(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        mut watch: impl FnMut(&Snapshot) + Send + 'static,
     ) -> (Run, Timestamp, Judgement) {
         let clock = Arc::new(Clock::starting_at(start));
         let web = SimWeb::new(self.web.clone(), clock.clone());
@@ -126,6 +151,14 @@ impl World {
             visits: tokio::runtime::Handle::current(),
         };
         let mut crawl = Crawl::new(edge, state, options);
+        let mut views = crawl.snapshots();
+        let watcher = tokio::spawn(async move {
+            while views.changed().await.is_ok() {
+                if let Some(view) = &*views.borrow_and_update() {
+                    watch(view);
+                }
+            }
+        });
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
             homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
@@ -139,6 +172,7 @@ impl World {
             }
         };
         drop(crawl);
+        watcher.await.expect("it ends with the crawl");
         // Aborted visits hold the database until the runtime has dropped them.
         for _ in 0..1000 {
             if db.strong_count() == 0 {
