@@ -20,5 +20,6 @@ pub mod fetch;
 pub mod cli;
 pub mod config;
 pub mod crawl;
+pub mod dataset;
 pub mod demo;
 pub mod report;

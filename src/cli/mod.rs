@@ -117,7 +117,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Mend what a crash left in the archive: torn tails, open files, indexes
     Repair(verify::RepairArgs),
-    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ or JSONL
+    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ, JSONL, Parquet or plain text
     Export(export::ExportArgs),
     /// Show what the crawl has twice: exactly, nearly, by clusters, by host; compare two pages
     Dups(dups::DupsArgs),
