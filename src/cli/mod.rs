@@ -6,6 +6,7 @@
 mod audit;
 mod config;
 mod demo;
+mod diff;
 mod dns;
 mod doctor;
 mod dups;
@@ -14,6 +15,7 @@ mod exit;
 mod explain;
 mod export;
 mod fetch;
+mod identity;
 mod init;
 mod look;
 mod manual;
@@ -121,10 +123,15 @@ enum Command {
     Export(export::ExportArgs),
     /// Show what the crawl has twice: exactly, nearly, by clusters, by host; compare two pages
     Dups(dups::DupsArgs),
+    /// Compare two crawls: what was added, changed, moved, redirected, gone
+    Diff(diff::DiffArgs),
     /// Show what a page is known by, or how alike two pages are
     Sketch(sketch::SketchArgs),
     /// Write a configuration from a few answers
     Init(init::InitArgs),
+    /// Write or show who this crawler is, for site owners and for servers that ask
+    #[command(subcommand)]
+    Identity(identity::IdentityCommand),
     /// Examine this machine and this configuration
     Doctor(doctor::DoctorArgs),
     /// Write completions for a shell
@@ -210,6 +217,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Report(args) => report::report(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
+        Command::Diff(args) => diff::diff(&common, &args),
         Command::Sketch(args) => sketch::sketch(&common, &args),
         Command::Dust(command) => dust::dust(&common, &command),
         Command::Explain(args) => explain::explain(&common, &args),
@@ -220,6 +228,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Verify(args) => verify::verify(&common, &args),
         Command::Repair(args) => verify::repair(&common, &args),
         Command::Export(args) => export::export(&common, &args),
+        Command::Identity(command) => identity::identity(&common, &command),
         Command::Init(args) => init::init(&common, &args),
         Command::Doctor(args) => doctor::doctor(&common, &args),
         Command::Completions(args) => manual::completions(&args),

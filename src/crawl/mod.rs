@@ -15,6 +15,7 @@
 
 mod admit;
 pub mod audit;
+pub mod diff;
 mod discover;
 pub mod dups;
 mod edge;
