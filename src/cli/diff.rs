@@ -51,7 +51,7 @@ pub(super) struct DiffArgs {
     /// URLs of each change that are shown
     #[arg(long, value_name = "N", default_value_t = 10)]
     most: usize,
-    /// The main texts of one URL, compared line by line
+    /// The text of one URL in both, compared block by block
     #[arg(long, value_name = "URL", conflicts_with_all = ["list", "host"])]
     url: Option<String>,
 }

@@ -25,6 +25,7 @@ mod hosts;
 mod learn;
 mod learner;
 pub mod log;
+mod names;
 pub mod near;
 mod remaining;
 mod repeats;
