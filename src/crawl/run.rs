@@ -13,13 +13,9 @@ use super::admit::Admitted;
 use super::discover::SeedUrl;
 use super::edge::{Edge, Store};
 use super::error::CrawlError;
-<<<<<<< HEAD
+use super::names::{self, AHEAD_MAX, Looked};
 use super::remaining::{Known, Survey};
 use super::snapshot::{Brake, Remaining, Snapshot};
-=======
-use super::names::{self, AHEAD_MAX, Looked};
-use super::snapshot::{Brake, Slowest, Snapshot};
->>>>>>> main
 use super::state::State;
 use super::visit::{Task, Tools, Visit, VisitError, visit};
 use crate::clock::{Span, Timestamp};
@@ -524,10 +520,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         while self.rates.front().is_some_and(|(at, ..)| now.since(*at) > Duration::from_secs(10)) {
             self.rates.pop_front();
         }
-        let mut survey = std::mem::take(&mut self.survey);
-        self.remaining = survey.tick(&self.known(now))?;
-        self.survey = survey;
         if self.snapshots.receiver_count() > 0 {
+            let mut survey = std::mem::take(&mut self.survey);
+            self.remaining = survey.tick(&self.known(now))?;
+            self.survey = survey;
             let snapshot = self.snapshot(now);
             self.snapshots.send_replace(Some(Arc::new(snapshot)));
         }
