@@ -14,6 +14,7 @@ mod dust;
 mod exit;
 mod explain;
 mod export;
+mod failed;
 mod fetch;
 mod identity;
 mod init;
@@ -31,6 +32,7 @@ mod status;
 mod verify;
 mod wire;
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -144,14 +146,14 @@ enum Command {
 #[derive(Debug)]
 pub(crate) struct Failed {
     exit: Exit,
-    error: anyhow::Error,
+    /// What to print.
+    line: String,
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
         let error = error.into();
-        let exit = exit_of(&error);
-        Failed { exit, error }
+        Failed { exit: exit_of(&error), line: failed::line(&error) }
     }
 }
 
@@ -178,7 +180,7 @@ fn exit_of(error: &anyhow::Error) -> Exit {
 impl Failed {
     /// Returns a failure with an exit code of its own.
     pub(crate) fn with(exit: Exit, message: impl std::fmt::Display) -> Self {
-        Failed { exit, error: anyhow::anyhow!("{message}") }
+        Failed { exit, line: message.to_string() }
     }
 }
 
@@ -195,16 +197,27 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    let filter = tracing_subscriber::EnvFilter::try_new(&cli.common.log_level)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    match dispatch(cli) {
+    failed::quiet_when_nobody_reads();
+    match begin_log(&cli.common.log_level).and_then(|()| dispatch(cli)) {
         Ok(exit) => exit.into(),
         Err(failed) => {
-            eprintln!("error: {:#}", failed.error);
+            eprintln!("error: {}", failed.line);
             failed.exit.into()
         }
     }
+}
+
+fn begin_log(level: &str) -> Result<(), Failed> {
+    let filter = tracing_subscriber::EnvFilter::try_new(level).map_err(|why| {
+        let what = "write error, warn, info, debug or trace, or MODULE=LEVEL";
+        Failed::with(Exit::Usage, format!("--log-level {level}: {why}; {what}"))
+    })?;
+    // Colours are for eyes: not for files and pipes, nor for who set NO_COLOR (no-color.org).
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    let colours = std::io::stderr().is_terminal() && !plain;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    log.with_writer(std::io::stderr).init();
+    Ok(())
 }
 
 fn dispatch(cli: Cli) -> Answer {
