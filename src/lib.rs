@@ -21,4 +21,6 @@ pub mod cli;
 pub mod config;
 pub mod control;
 pub mod crawl;
+pub mod dataset;
 pub mod demo;
+pub mod report;

@@ -8,7 +8,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::Failed;
 use super::output::{duration, number};
-use super::{progress, speech};
+use super::{progress, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
@@ -78,6 +78,7 @@ async fn on_loop(
     });
     let wake = Arc::new(Notify::new());
     let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
+    report::note_settings(config);
     let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
     let paused = state.changes().paused;

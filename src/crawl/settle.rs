@@ -119,6 +119,10 @@ impl State {
         match &*visit.outcome {
             Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
             Outcome::Answer(answer) => {
+                if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
+                    line.then = "retry".to_owned();
+                    return Ok(());
+                }
                 if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
@@ -138,6 +142,23 @@ impl State {
         if again {
             self.requeue(batch, admitted, |record| record.busy = busy)?;
             self.count("busy");
+        }
+        Ok(again)
+    }
+
+    /// Puts a URL whose server asks for a signed request at the end of its queue; returns false if
+    /// it was tried too often to go on.
+    fn put_off_unsigned(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+    ) -> Result<bool, CrawlError> {
+        let again = admitted.lease.waiting.attempts < self.settings.retries_max;
+        if again {
+            self.count("asked-to-sign");
+            self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            })?;
         }
         Ok(again)
     }

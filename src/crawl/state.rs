@@ -18,7 +18,6 @@ use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
-use super::snapshot::{Slowest, typical_gap};
 use super::steer::{Changes, Jobs};
 use super::told;
 use super::watched::Watched;
@@ -820,17 +819,6 @@ impl State {
             meta::put_scope(batch, &self.db, &self.widened);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
-    }
-
-    /// Returns the host whose backlog takes longest at its present gap, among those with a back
-    /// queue: hosts in line have had no gap yet.
-    pub(super) fn slowest(&self) -> Option<Slowest> {
-        let backlogs = self.frontier.actives().into_iter().map(|active| {
-            let record = &active.record;
-            let gap_ms = typical_gap(&record.pace);
-            Slowest { host: record.name.to_string(), backlog: record.queued, gap_ms }
-        });
-        backlogs.max_by_key(|slowest| slowest.backlog.saturating_mul(slowest.gap_ms))
     }
 
     /// Returns the hosts that are parked, with the reasons, at most a thousand.
