@@ -224,6 +224,9 @@ impl State {
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
+        if lease.waiting.errand == Errand::Page {
+            self.shape.remove(lease.waiting.hops, place.priority);
+        }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];

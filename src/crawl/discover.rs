@@ -318,6 +318,7 @@ impl State {
             return Ok(());
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
+        self.shape.add(one.hops, place.priority);
         let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;
@@ -367,6 +368,7 @@ impl State {
         let host = self.host_id(&parsed.host())?;
         let rank = Rank { hops: record.hops, belongs: false, stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        self.shape.add(record.hops, place.priority);
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, url, &record);
         self.counters.known = self.counters.known.saturating_sub(1);

@@ -1,5 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
+use std::sync::Arc;
+
 use super::admit::Admitted;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
@@ -253,6 +255,7 @@ impl State {
                     }
                 }
                 Said::Events(events) => self.note_events(&events)?,
+                Said::Shown(view) => self.book_shown = Arc::new(view),
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
@@ -276,6 +279,7 @@ impl State {
         for event in events {
             self.rule_log.write(event)?;
             if event.readmits() {
+                self.tally.rules_retracted += 1;
                 self.readmit.push_back(event.rule);
             }
         }
@@ -352,6 +356,13 @@ impl State {
         self.tell(Tell::Decide(id, enforce, now));
         let word = if enforce { "put in force" } else { "taken out of force" };
         format!("rule {id} is {word} as soon as the miner has heard of it")
+    }
+
+    /// Asks the miner to show its rules; it answers when it has time.
+    pub(super) fn ask_for_rules(&mut self) {
+        if self.learner.is_on() {
+            self.tell(Tell::Show);
+        }
     }
 
     /// Ends the miner's part of a run.

@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
 
+use super::snapshot::RulesView;
 use crate::clock::Timestamp;
 use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
 use crate::url::Site;
@@ -77,6 +78,8 @@ pub(super) enum Tell {
     Decide(RuleId, bool, Timestamp),
     /// Say what is worth keeping.
     Checkpoint,
+    /// Show the rules to those who watch.
+    Show,
 }
 
 /// What the miner answers.
@@ -90,6 +93,8 @@ pub(super) enum Said {
     Probes(Vec<Probe>),
     /// What is to be kept: the book, and samples of sites.
     Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
+    /// The rules, for those who watch.
+    Shown(RulesView),
 }
 
 /// Where the miner runs.
@@ -228,6 +233,10 @@ impl Mind {
                 }
             }
             Tell::Checkpoint => said.push(self.keep()),
+            Tell::Show => {
+                let view = RulesView::of(self.book.rules(), self.book.probes_spent());
+                said.push(Said::Shown(view));
+            }
         }
         self.report(&mut said);
         said

@@ -500,6 +500,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
         self.slowest = self.state.slowest();
         if self.snapshots.receiver_count() > 0 {
+            self.state.ask_for_rules();
             let snapshot = self.snapshot(now);
             self.snapshots.send_replace(Some(Arc::new(snapshot)));
         }
@@ -553,6 +554,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rules_version: rules.version(),
             rules: rules.rules().len(),
             disk_free: self.disk_free,
+            disk_reserve: self.state.settings.disk_reserve.get(),
+            hosts_known: u64::from(self.state.serials.host),
+            shape: self.state.shape,
+            tally: self.state.tally,
+            reasons: self.state.reasons.clone(),
+            hosts: self.state.busiest(now),
+            book: self.state.book_shown.clone(),
+            ended: None,
         }
     }
 
@@ -584,7 +593,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         let now = self.edge.clock.now();
         self.state.close_learning(now)?;
         self.state.close(ended.word(), now)?;
-        let snapshot = self.snapshot(now);
+        let snapshot = Snapshot { ended: Some(ended), ..self.snapshot(now) };
         self.snapshots.send_replace(Some(Arc::new(snapshot)));
         Ok(Summary {
             ended,

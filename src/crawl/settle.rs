@@ -10,6 +10,7 @@ use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
+use super::tally;
 use super::visit::{PageFacts, Visit, robots_outcome};
 use crate::clock::Timestamp;
 use crate::content;
@@ -48,6 +49,8 @@ impl State {
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
         let behaviour = behaviour_of(&visit);
+        let active = self.frontier.active(admitted.lease.host);
+        let before = active.map(|active| tally::due(&active.record.pace));
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
         if let Outcome::Answer(answer) = &*visit.outcome {
@@ -82,6 +85,7 @@ impl State {
         self.note_addresses(&mut batch, &admitted.lease, &visit)?;
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        self.tally.fetched(before, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
         self.part(&mut batch, finished.record, finished.parting)?;
@@ -154,6 +158,7 @@ impl State {
         self.take_row(batch, &admitted.lease);
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -225,6 +230,7 @@ impl State {
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
         line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        self.tally.near_duplicates += u64::from(facts.near.is_some());
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
