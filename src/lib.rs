@@ -20,4 +20,5 @@ pub mod fetch;
 pub mod cli;
 pub mod config;
 pub mod crawl;
+pub mod dashboard;
 pub mod demo;

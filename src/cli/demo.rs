@@ -26,6 +26,9 @@ pub(super) struct DemoArgs {
     /// Keep what an earlier demo left and go on with it
     #[arg(long)]
     keep: bool,
+    /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    dashboard: Option<String>,
 }
 
 /// Serves the demo web, crawls it, and compares what was found with what there is.
@@ -41,7 +44,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         Server::start(demo_web(), clock, ServerOptions::default()).await
     });
     let server = server.context("serve the demo web on loopback")?;
-    let config = settings(common, &server)?;
+    let config = settings(common, &server, args.dashboard.as_deref())?;
     if !args.keep && config.dir.exists() {
         clear(&config)?;
     }
@@ -74,7 +77,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     Ok(if exit == Exit::Parked { Exit::Complete } else { exit })
 }
 
-fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
+fn settings(common: &Common, server: &Server, dashboard: Option<&str>) -> Result<Config, Failed> {
     let set =
         |key: &str, value: String| Override { key: key.to_owned(), value, source: Source::Flag };
     let mut overrides = vec![
@@ -90,6 +93,7 @@ fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
+    overrides.extend(session::listen(dashboard));
     if common.dir.is_none() {
         overrides.push(set("dir", quoted("demo-crawl")));
     }

@@ -47,7 +47,7 @@ pub struct Counters {
     pub duplicates: u64,
     /// Pages that are error pages whatever their status says.
     pub junk: u64,
-    /// Answers by class: 1xx (never), 2xx, 3xx, 4xx, 5xx, others.
+    /// Answers by the first digit of their status: below 100, then 1xx (never) to 5xx and above.
     pub by_class: [u64; 6],
     /// Attempts that failed and were put off.
     pub retries: u64,
