@@ -186,6 +186,7 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         extract: config.extract.clone(),
         content: config.content.clone(),
         revisits: config.archive.revisit != RevisitPolicy::Never,
+        dns: config.archive.dns,
         sync_interval: config.state.sync_interval,
         disks: vec![config.dir.clone()],
         wake,

@@ -6,14 +6,14 @@ use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::db::Batch;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
+use crate::db::{Batch, DbError};
 use crate::filter::Usage;
 use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
-use crate::robots;
+use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
 /// How long a host waits for another host to answer for its robots.txt before it looks again.
@@ -31,6 +31,8 @@ pub(super) struct Admitted {
     pub(super) canonical: Option<String>,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
+    /// What robots.txt says of the use of contents: name and value as they stood.
+    pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
 }
 
@@ -214,7 +216,21 @@ impl State {
             Some(via) => urls::get(&self.db, via)?.and_then(|r| CrawlUrl::parse(&r.url).ok()),
             None => None,
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, via })
+        let usage = match robots {
+            Some(_) => self.usage_of(&lease.waiting.url.origin())?,
+            None => Vec::new(),
+        };
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via })
+    }
+
+    /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
+    /// robots and those of our group.
+    fn usage_of(&mut self, origin: &Origin) -> Result<Vec<(String, String)>, DbError> {
+        let entry = self.robots_of(origin)?;
+        let signals = entry.as_deref().and_then(robots::Entry::robots).map(Robots::signals);
+        let ours = signals.unwrap_or_default().iter();
+        let ours = ours.filter(|signal| signal.scope != SignalScope::OtherGroup);
+        Ok(ours.map(|signal| (signal.name.clone(), signal.value.clone())).collect())
     }
 
     /// Removes the row of a lease and moves the host's floor behind it.

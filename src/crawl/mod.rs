@@ -24,6 +24,7 @@ mod hosts;
 mod learn;
 mod learner;
 pub mod log;
+mod names;
 pub mod near;
 mod observe;
 mod repeats;

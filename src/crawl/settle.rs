@@ -11,7 +11,7 @@ use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::tally;
-use super::visit::{PageFacts, Visit, robots_outcome};
+use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -20,8 +20,7 @@ use crate::db::families::content as contents;
 use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::{names, urls};
-use crate::dns;
+use crate::db::families::urls;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -82,7 +81,10 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
-        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
+        if let Some(addresses) = &visit.resolved {
+            let host = admitted.lease.waiting.url.host();
+            self.note_addresses(&mut batch, &host, addresses, visit.ended)?;
+        }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         self.tally.fetched(before, visit.began, visit.took, &finished.rest);
@@ -90,27 +92,6 @@ impl State {
         self.log.write(&line)?;
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
-    }
-
-    /// Adds the addresses of a name that was resolved anew to the history of the name.
-    fn note_addresses(
-        &self,
-        batch: &mut Batch,
-        lease: &Lease,
-        visit: &Visit,
-    ) -> Result<(), CrawlError> {
-        let Some(addresses) = &visit.resolved else { return Ok(()) };
-        let host = lease.waiting.url.host();
-        if host.ip().is_some() {
-            return Ok(());
-        }
-        let stored = names::get(&self.db, host.as_str())?;
-        // A history that cannot be read is begun anew: it decides nothing.
-        let mut history =
-            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
-        history.observe(addresses, visit.ended);
-        names::put(batch, &self.db, host.as_str(), &history.encode());
-        Ok(())
     }
 
     fn settle_page(
@@ -579,7 +560,7 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
     match &*visit.outcome {
         Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
-            Behaviour::Busy { took, retry_after: retry_after(answer, visit.ended) }
+            Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
         Outcome::Failed(failed) => match failed.failure {
@@ -588,15 +569,4 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
             _ => Behaviour::Good { took },
         },
     }
-}
-
-/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3).
-fn retry_after(answer: &Answer, ended: Timestamp) -> Option<Duration> {
-    let text = answer.header_text("retry-after")?;
-    if let Ok(secs) = text.parse::<u64>() {
-        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
-    }
-    let date = httpdate::parse_http_date(&text).ok()?;
-    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
-    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
 }

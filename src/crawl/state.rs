@@ -502,17 +502,18 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn looked_up(
+    pub(super) fn group_found(
         &mut self,
         id: HostId,
-        address: Option<std::net::IpAddr>,
+        address: Option<&std::net::IpAddr>,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         self.frontier.lookup_ended();
         let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
         // A name without an address fails by itself, in a group of its own.
         let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
-        record.group = Some(address.map_or_else(own, super::settle::group_of_address));
+        record.group =
+            Some(address.map_or_else(own, |address| super::settle::group_of_address(*address)));
         let mut batch = Batch::default();
         if let Standing::InLine(place) = record.standing {
             let place = Place { priority: place.priority, serial: self.next_row() };

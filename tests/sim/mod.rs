@@ -1,14 +1,16 @@
 //! Whole crawls in virtual time, over seeded webs, with crashes: what proves I1 to I6.
 //!
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of
-//! the few that every test run has time for.
+//! the few that every test run has time for, and `-- --nocapture` says how many fetches were judged.
 
 mod content;
 mod explain;
+mod names;
 mod store;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
@@ -34,9 +36,13 @@ struct World {
     politeness: Politeness,
     frontier: FrontierSettings,
     filter: FilterSettings,
+    limits: Settings,
     dust: DustMode,
     repeats: RepeatSettings,
 }
+
+/// Fetches that all worlds of this process have judged.
+static JUDGED: AtomicU64 = AtomicU64::new(0);
 
 /// How a run ended.
 enum Run {
@@ -59,6 +65,7 @@ impl World {
             },
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
+            limits: Settings { robots_failures_max: 3, ..Settings::default() },
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
         }
@@ -74,7 +81,7 @@ impl World {
             frontier: Frontier::new(self.frontier.clone(), rules, now),
             filter: Arc::new(filter),
             rules: Arc::new(LiveRules::new(RuleSet::default())),
-            settings: Settings { robots_failures_max: 3, ..Settings::default() },
+            settings: self.limits.clone(),
             robots_settings: crawler::robots::Settings::default(),
             agent: "crawler".to_owned(),
             expected_urls: 10_000,
@@ -120,6 +127,7 @@ impl World {
             extract: Default::default(),
             content: Default::default(),
             revisits: true,
+            dns: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
             wake: Default::default(),
@@ -147,6 +155,7 @@ impl World {
             tokio::task::yield_now().await;
         }
         let judgement = web.log().verdict().expect("a judge was appointed");
+        JUDGED.fetch_add(judgement.requests, Ordering::Relaxed);
         (run, clock.now(), judgement)
     }
 }
@@ -179,10 +188,12 @@ async fn a_web_of_many_kinds_is_crawled_to_its_end_and_nobody_is_hurried() {
         assert!(summary.counters.done > 100, "seed {seed}: {:?}", summary.counters);
         assert_eq!(world.store.repeated(), 0, "seed {seed}");
     }
+    println!("{} fetches judged so far", JUDGED.load(Ordering::Relaxed));
 }
 
 #[tokio::test(start_paused = true)]
 async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
+    let mut all_crashes = 0;
     for seed in seeds(4) {
         // Without dust: session ids depend on when a page was first seen.
         let draft =
@@ -211,7 +222,10 @@ async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
         assert_eq!(world.store.repeated(), 0, "seed {seed}: a record stands twice");
         let most = crashes * world.frontier.in_flight_max as u64;
         assert!(world.store.refetched() <= most, "seed {seed}");
+        all_crashes += crashes;
     }
+    let judged = JUDGED.load(Ordering::Relaxed);
+    println!("{judged} fetches judged so far, {all_crashes} crashes");
 }
 
 #[tokio::test(start_paused = true)]

@@ -111,7 +111,9 @@ function makeChart(place, table, series) {
       if (fresh) build();
       else plot.setData(data());
       // Where nobody points at a moment, the legend shows the last one.
-      if (plot.cursor.idx == null) plot.setLegend({ idx: history.times.length - 1 });
+      requestAnimationFrame(() => {
+        if (plot.cursor.left == null || plot.cursor.left < 0) plot.setLegend({ idx: history.times.length - 1 });
+      });
       fillTable();
     },
   };

@@ -153,7 +153,7 @@ const HOST_COLUMNS = [
 
 const RULE_TONES = { enforced: "good", shadow: "", candidate: "", suspended: "warn", retired: "bad" };
 const RULE_WORDS = {
-  enforced: "in force", shadow: "on trial", candidate: "found", suspended: "suspended", retired: "retracted",
+  enforced: "in force", shadow: "on trial", candidate: "found", suspended: "suspended", retired: "refuted",
 };
 
 function evidence(rule) {
@@ -174,7 +174,7 @@ const RULE_COLUMNS = [
   { head: "Evidence", className: "text", text: evidence },
   { head: "From", text: (rule) => rule.source },
   { head: "Since", text: (rule) => clock(rule.changed) },
-  { head: "Id", code: true, text: (rule) => rule.id },
+  { head: "Id", className: "id", code: true, text: (rule) => rule.id },
 ];
 
 let history = { times: [], columns: {} };
@@ -313,6 +313,7 @@ function showView(view) {
   const button = byId("steer");
   say(button, view.brake.brake === "paused" ? "Resume" : "Pause");
   button.disabled = kind === "ended" || !command;
+  button.hidden = kind === "ended";
   say(byId("why-now"), view.why.now);
   say(byId("why-then"), view.why.then);
   say(byId("remaining"), remaining(view));
@@ -363,7 +364,7 @@ function draw() {
 function showRules(book) {
   const [candidate, shadow, enforced, suspended, retired] = book.by_state;
   const rest = [
-    [shadow, "on trial"], [candidate, "found and not tested yet"], [suspended, "suspended"], [retired, "retracted"],
+    [shadow, "on trial"], [candidate, "found and not tested yet"], [suspended, "suspended"], [retired, "refuted"],
   ].filter(([n]) => n > 0).map(([n, words]) => `${number(n)} ${words}`);
   const total = book.by_state.reduce((sum, n) => sum + n, 0);
   const shown = total > book.rules.length ? ` The ${number(book.rules.length)} most telling are shown.` : "";
