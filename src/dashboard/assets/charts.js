@@ -56,7 +56,7 @@ function makeChart(place, table, series) {
             side: index === 0 ? 3 : 1,
             size: narrow ? 52 : 62,
             grid: { show: index === 0, stroke: color("--grid"), width: 1 },
-            values: (_, ticks) => ticks.map(format),
+            values: (_, ticks) => ticks.map((tick) => format(tick).replace(/\.0+(?= |$)/, "")),
           });
         }),
       ],
@@ -80,6 +80,15 @@ function makeChart(place, table, series) {
     if (plot) plot.destroy();
     plot = new uPlot(options(width), data(), place);
     for (const head of place.querySelectorAll(".u-legend th")) head.scope = "row";
+    showLast();
+  }
+
+  // Where nobody points at a moment, the legend shows the last one.
+  function showLast() {
+    requestAnimationFrame(() => {
+      const pointed = plot.cursor.left != null && plot.cursor.left >= 0;
+      if (!pointed) plot.setLegend({ idx: history.times.length - 1 });
+    });
   }
 
   function fillTable() {
@@ -110,10 +119,7 @@ function makeChart(place, table, series) {
       history = next;
       if (fresh) build();
       else plot.setData(data());
-      // Where nobody points at a moment, the legend shows the last one.
-      requestAnimationFrame(() => {
-        if (plot.cursor.left == null || plot.cursor.left < 0) plot.setLegend({ idx: history.times.length - 1 });
-      });
+      showLast();
       fillTable();
     },
   };
