@@ -5,6 +5,7 @@
 
 mod audit;
 mod config;
+mod ctl;
 mod demo;
 mod dns;
 mod doctor;
@@ -24,7 +25,9 @@ mod robots;
 mod run;
 mod session;
 mod sketch;
+mod speech;
 mod status;
+mod top;
 mod verify;
 mod wire;
 
@@ -94,6 +97,10 @@ enum Command {
     Config(config::ConfigCommand),
     /// Show how far the crawl is
     Status,
+    /// Steer the crawl: pause, slow a host, exclude, budgets, rules, log level
+    Ctl(ctl::CtlArgs),
+    /// Watch the running crawl full-screen, and steer it
+    Top(top::TopArgs),
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
     /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
@@ -184,9 +191,7 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    let filter = tracing_subscriber::EnvFilter::try_new(&cli.common.log_level)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    speech::begin(&cli.common.log_level);
     match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failed) => {
@@ -203,6 +208,8 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Demo(args) => demo::demo(&common, &args),
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
+        Command::Ctl(args) => ctl::ctl(&common, &args),
+        Command::Top(args) => top::top(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
         Command::Sketch(args) => sketch::sketch(&common, &args),

@@ -12,9 +12,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::RulesView;
 use crate::clock::Timestamp;
-use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
+use crate::dust::{
+    self, Fetched, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet, RuleState,
+};
 use crate::url::Site;
 
 /// Messages that may wait for the miner.
@@ -93,9 +94,12 @@ pub(super) enum Said {
     Probes(Vec<Probe>),
     /// What is to be kept: the book, and samples of sites.
     Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
-    /// The rules, for those who watch.
-    Shown(RulesView),
+    /// The rules that are worth a look, and the probes that all have cost.
+    Shown(Vec<Rule>, u64),
 }
+
+/// Rules that are shown at a time; those that are not stay as observers last saw them.
+const SHOWN_MAX: usize = 100;
 
 /// Where the miner runs.
 #[derive(Debug)]
@@ -174,6 +178,14 @@ impl Learner {
         answers
     }
 
+    /// Returns how many messages were not told because the miner was too busy.
+    pub(super) fn dropped(&self) -> u64 {
+        match self {
+            Learner::Thread { dropped, .. } => *dropped,
+            Learner::Off | Learner::Inline(_) => 0,
+        }
+    }
+
     /// Returns true where there is a miner.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self, Learner::Off)
@@ -234,8 +246,8 @@ impl Mind {
             }
             Tell::Checkpoint => said.push(self.keep()),
             Tell::Show => {
-                let view = RulesView::of(self.book.rules(), self.book.probes_spent());
-                said.push(Said::Shown(view));
+                let rules = most_telling(self.book.rules());
+                said.push(Said::Shown(rules, self.book.probes_spent()));
             }
         }
         self.report(&mut said);
@@ -283,4 +295,24 @@ impl Mind {
         let samples = samples.collect();
         Said::Keep(self.book.encode_rules(), samples)
     }
+}
+
+/// Returns copies of the rules in force, by what they save, then of those on trial, then of others.
+fn most_telling<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Rule> {
+    let mut all: Vec<&Rule> = rules.collect();
+    let key = |rule: &&Rule| {
+        let rank = match rule.state {
+            RuleState::Enforced => 0,
+            RuleState::Shadow => 1,
+            RuleState::Suspended => 2,
+            RuleState::Candidate => 3,
+            RuleState::Retired => 4,
+        };
+        (rank, std::cmp::Reverse(rule.evidence.suppressed), rule.id)
+    };
+    if all.len() > SHOWN_MAX {
+        all.select_nth_unstable_by_key(SHOWN_MAX, key);
+        all.truncate(SHOWN_MAX);
+    }
+    all.into_iter().cloned().collect()
 }

@@ -10,8 +10,8 @@ use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
-use super::tally;
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -48,8 +48,6 @@ impl State {
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
         let behaviour = behaviour_of(&visit);
-        let active = self.frontier.active(admitted.lease.host);
-        let before = active.map(|active| tally::due(&active.record.pace));
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
         if let Outcome::Answer(answer) = &*visit.outcome {
@@ -87,11 +85,26 @@ impl State {
         }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
-        self.tally.fetched(before, visit.began, visit.took, &finished.rest);
+        self.tally.fetched(admitted.due, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
+        }
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
     }
 
     fn settle_page(

@@ -19,8 +19,10 @@ use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
-use super::snapshot::{RulesView, Slowest, typical_gap};
+use super::snapshot::{Slowest, typical_gap};
+use super::steer::{Changes, Jobs};
 use super::tally::Tally;
+use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -32,10 +34,10 @@ use crate::db::families::{
 };
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
-use crate::filter::{Filter, Usage};
+use crate::filter::Filter;
 use crate::frontier::{
     Active, Errand, Frontier, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place,
-    Standing, UrlRecord, UrlState, Waiting,
+    Rules, Standing, UrlRecord, UrlState, Waiting,
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
@@ -49,9 +51,6 @@ const DRAIN_STEP: usize = 200;
 
 /// Sites whose boilerplate is held in memory; the others are read again when their turn comes.
 const MODELS_MAX: usize = 256;
-
-/// Queued URLs that the preview of an exclusion looks at.
-const PREVIEW_MAX: u64 = 1_000_000;
 
 /// Redirects of seeds that widen the scope.
 const WIDENED_MAX: usize = 100_000;
@@ -79,8 +78,6 @@ pub struct State {
     pub(super) reasons: BTreeMap<String, u64>,
     pub(super) shape: QueueShape,
     pub(super) tally: Tally,
-    /// The rules, as the miner last showed them.
-    pub(super) book_shown: Arc<RulesView>,
     pub(super) serials: Serials,
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
@@ -111,6 +108,23 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// What an operator changed.
+    pub(super) changes: Changes,
+    /// What is left to do of it.
+    pub(super) jobs: Jobs,
+    /// What the configuration says where an operator changed it.
+    pub(super) configured: Configured,
+    /// The journal of orders; none before the first one.
+    pub(super) journal: Option<JsonLog>,
+    /// What observers see of rules and errors.
+    pub(super) seen_of: Watched,
+}
+
+/// What the configuration says, before an operator's changes.
+#[derive(Clone, Debug)]
+pub(super) struct Configured {
+    pub(super) politeness: Rules,
+    pub(super) dust: dust_rules::Settings,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -179,12 +193,16 @@ impl State {
         let db = parts.db;
         let session = meta::session(&db)?;
         let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
+        let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
+        let configured = Configured {
+            politeness: parts.frontier.rules().clone(),
+            dust: parts.dust.settings.clone(),
+        };
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),
             reasons: meta::reasons(&db)?.unwrap_or_default(),
             shape: meta::shape(&db)?.unwrap_or_default(),
             tally: Tally::default(),
-            book_shown: Arc::default(),
             serials: meta::serials(&db)?.unwrap_or_default(),
             session: session.clone().unwrap_or_default(),
             archive: meta::archive(&db)?.unwrap_or_default(),
@@ -217,13 +235,20 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            changes,
+            jobs: Jobs::default(),
+            configured,
+            journal: None,
+            seen_of: Watched::default(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
         let widened: Vec<CrawlUrl> = widened.collect();
         state.filter = Arc::new(state.filter.with_seeds(&widened));
+        state.take_up_changes();
         state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
+        state.take_up_jobs(now)?;
         Ok((state, resumed))
     }
 
@@ -249,6 +274,7 @@ impl State {
                 self.readmit.push_back(rule.id);
             }
         }
+        self.seen_of.load_rules(book.rules());
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
@@ -822,26 +848,6 @@ impl State {
             meta::put_scope(batch, &self.db, &self.widened);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
-    }
-
-    /// Counts queued URLs that a filter's schedule gate would refuse, among at most
-    /// [`PREVIEW_MAX`] of them.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn count_refused_by(&self, filter: &Filter) -> Result<u64, DbError> {
-        let (mut looked, mut refused) = (0, 0);
-        urls::each(&self.db, |_, record| {
-            if let UrlState::Queued(_) = record.state
-                && let Ok(url) = CrawlUrl::parse(&record.url)
-            {
-                looked += 1;
-                let verdict = filter.fetch(&url, &Usage::default(), &Usage::default());
-                refused += u64::from(!verdict.accept);
-            }
-            looked < PREVIEW_MAX
-        })?;
-        Ok(refused)
     }
 
     /// Returns the host whose backlog takes longest at its present gap, among those with a back

@@ -4,36 +4,31 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::frontier::{GapReason, Pace, Rest};
 
 /// Counts of observations by size, with their sum: a histogram of fixed bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Spread<const N: usize> {
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
     /// How many lie at or below each bound, and not at or below the one before; the last counts
     /// what lies above all bounds.
-    #[serde(serialize_with = "as_list")]
-    pub counts: [u64; N],
+    pub counts: Vec<u64>,
     /// Sum of all observations, in milliseconds.
     pub sum_ms: u64,
 }
 
-fn as_list<const N: usize, S: Serializer>(counts: &[u64; N], to: S) -> Result<S::Ok, S::Error> {
-    counts.as_slice().serialize(to)
-}
-
-impl<const N: usize> Default for Spread<N> {
-    fn default() -> Self {
-        Spread { counts: [0; N], sum_ms: 0 }
+impl Spread {
+    fn new(bounds: &[u64]) -> Self {
+        Spread { counts: vec![0; bounds.len() + 1], sum_ms: 0 }
     }
-}
 
-impl<const N: usize> Spread<N> {
     fn add(&mut self, ms: u64, bounds: &[u64]) {
         let at = bounds.partition_point(|bound| *bound < ms);
-        self.counts[at.min(N - 1)] += 1;
+        if let Some(count) = self.counts.get_mut(at) {
+            *count += 1;
+        }
         self.sum_ms = self.sum_ms.saturating_add(ms);
     }
 
@@ -63,12 +58,12 @@ pub const REST_REASONS: [&str; 8] = [
 ];
 
 /// Counters of one run, for observers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// How long fetches took, by [`FETCH_BOUNDS_MS`].
-    pub fetch: Spread<{ FETCH_BOUNDS_MS.len() + 1 }>,
+    pub fetch: Spread,
     /// How much later than required requests were made, by [`MARGIN_BOUNDS_MS`].
-    pub margin: Spread<{ MARGIN_BOUNDS_MS.len() + 1 }>,
+    pub margin: Spread,
     /// The smallest margin, in milliseconds; `None` before a host was asked twice.
     pub margin_min_ms: Option<i64>,
     /// Requests that came before their host's rest was over: always zero, or the crawler is wrong.
@@ -85,22 +80,32 @@ pub struct Tally {
     pub hosts_given_up: u64,
 }
 
+impl Default for Tally {
+    fn default() -> Self {
+        Tally {
+            fetch: Spread::new(&FETCH_BOUNDS_MS),
+            margin: Spread::new(&MARGIN_BOUNDS_MS),
+            margin_min_ms: None,
+            too_early: 0,
+            rests: [0; REST_REASONS.len()],
+            near_duplicates: 0,
+            rules_retracted: 0,
+            hosts_parked: 0,
+            hosts_given_up: 0,
+        }
+    }
+}
+
 impl Tally {
-    /// Notes a request that began at `began`, given its host's pace until then, and the rest that
-    /// follows it.
-    pub(super) fn fetched(
-        &mut self,
-        before: Option<(Timestamp, Timestamp)>,
-        began: Timestamp,
-        took: Duration,
-        rest: &Rest,
-    ) {
+    /// Notes a request that began at `began`, when its host was last asked and might be
+    /// asked again, and the rest that follows it.
+    pub(super) fn fetched(&mut self, before: Due, began: Timestamp, took: Duration, rest: &Rest) {
         self.fetch.add(took.as_millis() as u64, &FETCH_BOUNDS_MS);
         self.rests[reason_index(rest.reason)] += 1;
-        let Some((last, required)) = before else { return };
-        if last == Timestamp::ZERO {
+        if before.last == Timestamp::ZERO {
             return;
         }
+        let required = before.next;
         let late = began.since(required).as_millis() as u64;
         let early = required.since(began).as_millis() as u64;
         let margin = if early > 0 { -(early as i64) } else { late as i64 };
@@ -110,9 +115,20 @@ impl Tally {
     }
 }
 
-/// Returns when a host was last asked and when it may be asked next.
-pub(super) fn due(pace: &Pace) -> (Timestamp, Timestamp) {
-    (pace.last_ended, pace.next_allowed)
+/// What a host's pace said when a lease of it was given. An operator may lengthen the rest while
+/// the request is under way, which makes it no earlier.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Due {
+    /// When the last request ended; zero before the first.
+    pub(super) last: Timestamp,
+    /// When the next was allowed.
+    pub(super) next: Timestamp,
+}
+
+impl Due {
+    pub(super) fn of(pace: &Pace) -> Due {
+        Due { last: pace.last_ended, next: pace.next_allowed }
+    }
 }
 
 fn reason_index(reason: GapReason) -> usize {
@@ -136,6 +152,10 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
+    fn due(last: u64, next: u64) -> Due {
+        Due { last: at(last), next: at(next) }
+    }
+
     fn rest(reason: GapReason) -> Rest {
         Rest { gap: Duration::from_secs(1), reason, beyond: false }
     }
@@ -144,16 +164,16 @@ mod tests {
     fn a_margin_is_what_lies_between_the_end_of_the_rest_and_the_request() {
         let mut tally = Tally::default();
         let took = Duration::from_millis(80);
-        tally.fetched(Some((Timestamp::ZERO, at(0))), at(5_000), took, &rest(GapReason::MinDelay));
+        tally.fetched(due(0, 0), at(5_000), took, &rest(GapReason::MinDelay));
         assert_eq!((tally.margin_min_ms, tally.margin.total()), (None, 0));
-        tally.fetched(Some((at(5_080), at(6_080))), at(6_092), took, &rest(GapReason::MinDelay));
-        tally.fetched(Some((at(6_172), at(7_172))), at(9_000), took, &rest(GapReason::CrawlDelay));
+        tally.fetched(due(5_080, 6_080), at(6_092), took, &rest(GapReason::MinDelay));
+        tally.fetched(due(6_172, 7_172), at(9_000), took, &rest(GapReason::CrawlDelay));
         assert_eq!(tally.margin_min_ms, Some(12));
         assert_eq!(tally.margin.counts, [0, 1, 0, 0, 1, 0, 0]);
         assert_eq!(tally.margin.sum_ms, 12 + 1_828);
         assert_eq!((tally.rests[0], tally.rests[3]), (2, 1));
         assert_eq!(tally.fetch.counts[2], 3);
-        tally.fetched(Some((at(9_000), at(10_000))), at(9_990), took, &rest(GapReason::MinDelay));
+        tally.fetched(due(9_000, 10_000), at(9_990), took, &rest(GapReason::MinDelay));
         assert_eq!((tally.too_early, tally.margin_min_ms), (1, Some(-10)));
     }
 
@@ -177,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_spread_counts_what_lies_above_all_bounds() {
-        let mut spread = Spread::<3>::default();
+        let mut spread = Spread::new(&[10, 100]);
         for ms in [0, 10, 11, 100, 101, u64::MAX] {
             spread.add(ms, &[10, 100]);
         }

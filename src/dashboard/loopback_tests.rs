@@ -262,7 +262,7 @@ fn a_page_is_told_what_was_then_what_is_and_only_what_is_new() {
     stage.publish(later.clone());
     let (name, view) = page.next().unwrap();
     assert_eq!((name.as_str(), &view["counters"]["done"]), ("view", &Value::from(41)));
-    later.hosts.clear();
+    later.view.hosts.clear();
     later.ended = Some(Ended::Complete);
     stage.publish(later);
     stage.snapshots.take();
@@ -295,8 +295,8 @@ fn hostile_names_travel_as_json_in_answers_that_are_no_documents() {
     let answer = stage.get_when_there("/api/snapshot");
     assert!(answer.head.contains("content-type: application/json"));
     let json: Value = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!(json["hosts"][0]["host"], "<img src=x onerror=alert(1)>.example");
-    assert_eq!(json["book"]["rules"][0]["text"], "drop <script>alert(2)</script>");
+    assert_eq!(json["view"]["hosts"][0]["name"], "<img src=x onerror=alert(1)>.example");
+    assert_eq!(json["view"]["dust"]["rules"][0]["text"], "drop <script>alert(2)</script>");
 }
 
 #[test]

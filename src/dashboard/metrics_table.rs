@@ -24,9 +24,9 @@ fn counts<'l>(pairs: impl IntoIterator<Item = (&'l str, u64)>) -> Samples {
     pairs.into_iter().map(|(label, n)| (label.to_owned(), Value::Count(n))).collect()
 }
 
-fn spread<const N: usize>(spread: &Spread<N>, bounds: &[u64]) -> Samples {
+fn spread(spread: &Spread, bounds: &[u64]) -> Samples {
     let upper = bounds.iter().map(|ms| *ms as f64 / 1000.0).chain([f64::MAX]);
-    let buckets = upper.zip(spread.counts).collect();
+    let buckets = upper.zip(spread.counts.iter().copied()).collect();
     one(Value::Spread(spread.sum_ms as f64 / 1000.0, buckets))
 }
 
@@ -144,7 +144,7 @@ pub(super) const METRICS: &[Metric] = &[
         "reason",
         "How often a gate, a failure or a judgement gave each reason; statuses are left out",
         |s| {
-            let codes = s.reasons.iter().filter(|(code, _)| !code.starts_with("status-"));
+            let codes = s.view.reasons.iter().filter(|(code, _)| !code.starts_with("status-"));
             counts(codes.map(|(code, n)| (code.as_str(), *n)))
         }
     ),
@@ -231,7 +231,7 @@ pub(super) const METRICS: &[Metric] = &[
         }
     ),
     metric!("crawler_rules", "", Gauge, "state", "Learned rules, by state", |s| {
-        levels(RULE_STATES.into_iter().zip(s.book.by_state))
+        levels(RULE_STATES.into_iter().zip(s.view.dust.by_state))
     }),
     metric!("crawler_rules_version", "", Gauge, "", "Version of the rule set in force", |s| {
         level(s.rules_version)

@@ -108,8 +108,7 @@ async fn snapshot(State(site): State<Arc<Site>>) -> Response {
         None => not_yet(),
         Some(snapshot) => {
             let mut whole = view(&snapshot);
-            whole["hosts"] = json!(snapshot.hosts);
-            whole["book"] = json!(*snapshot.book);
+            whole["view"] = json!(snapshot.view);
             Json(whole).into_response()
         }
     }

@@ -28,8 +28,8 @@ impl Published {
         };
         Published {
             view: Arc::from(view(snapshot).to_string()),
-            hosts: keep(to_json(&snapshot.hosts), before.map(|before| &before.hosts)),
-            rules: keep(to_json(&*snapshot.book), before.map(|before| &before.rules)),
+            hosts: keep(to_json(&snapshot.view.hosts), before.map(|before| &before.hosts)),
+            rules: keep(to_json(&snapshot.view.dust), before.map(|before| &before.rules)),
         }
     }
 }
@@ -42,8 +42,7 @@ fn to_json(value: &impl Serialize) -> String {
 pub(super) fn view(snapshot: &Snapshot) -> Value {
     let mut view = serde_json::to_value(snapshot).unwrap_or_default();
     if let Some(fields) = view.as_object_mut() {
-        fields.remove("hosts");
-        fields.remove("book");
+        fields.remove("view");
         let (now, why) = why(snapshot);
         fields.insert("why".to_owned(), json!({ "now": now, "then": why }));
         let range = json!({ "floor_ms": snapshot.floor_ms(), "ceiling_ms": snapshot.ceiling_ms() });
@@ -61,7 +60,7 @@ pub(super) fn view(snapshot: &Snapshot) -> Value {
 
 /// Sorts reasons into errors and decisions; statuses have a table of their own.
 fn outcomes(snapshot: &Snapshot) -> Value {
-    let codes = snapshot.reasons.iter().filter(|(code, _)| !code.starts_with("status-"));
+    let codes = snapshot.view.reasons.iter().filter(|(code, _)| !code.starts_with("status-"));
     let (errors, decisions): (Vec<_>, Vec<_>) = codes.partition(|(code, _)| is_error(code));
     json!({ "errors": errors, "decisions": decisions })
 }
@@ -114,7 +113,8 @@ fn why(snapshot: &Snapshot) -> (String, String) {
 pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::crawl::{Ended, HostNow, HostView, RuleView, RulesView, Slowest, Tally};
+    use crate::crawl::view::{DustView, HostLine, HostState, RuleLine, View};
+    use crate::crawl::{Ended, Slowest, Tally};
     use crate::db::families::meta::{Counters, QueueShape};
     use crate::dust::{Evidence, RuleState, Source};
 
@@ -165,42 +165,44 @@ pub(super) mod tests {
             hosts_known: 9,
             shape,
             tally,
-            reasons: [("status-200", 36), ("timeout", 2), ("out-of-scope", 7)]
-                .map(|(code, count)| (code.to_owned(), count))
-                .into(),
-            hosts: vec![HostView {
-                host: hostile.to_owned(),
-                now: HostNow::BackingOff,
-                backlog: 10,
-                done: 30,
-                bytes: 99_999,
-                duplicates: 4,
-                gap_ms: 1_000,
-                latency_ms: 80,
-                rests_ms: 420,
-                busy: 2,
-            }],
-            book: Arc::new(RulesView {
-                by_state: [1, 1, 1, 0, 0],
-                probes: 4,
-                rules: vec![RuleView {
-                    id: "00000000000000ab".to_owned(),
-                    site: "example".to_owned(),
-                    text: "drop <script>alert(2)</script>".to_owned(),
-                    state: RuleState::Enforced,
-                    source: Source::Mined,
-                    evidence: Evidence { suppressed: 12, ..Evidence::default() },
-                    changed: Timestamp::from_millis(1_700_000_030_000),
-                }],
-            }),
             ended: None,
+            view: View {
+                hosts: vec![HostLine {
+                    name: hostile.to_owned(),
+                    state: HostState::BackingOff,
+                    backlog: 10,
+                    done: 30,
+                    ..HostLine::default()
+                }],
+                reasons: [("status-200", 36), ("timeout", 2), ("out-of-scope", 7)]
+                    .map(|(code, count)| (code.to_owned(), count))
+                    .to_vec(),
+                dust: DustView {
+                    learns: true,
+                    enforces: true,
+                    by_state: [1, 1, 1, 0, 0],
+                    probes: 4,
+                    rules: vec![RuleLine {
+                        id: "00000000000000ab".to_owned(),
+                        site: "example".to_owned(),
+                        text: "drop <script>alert(2)</script>".to_owned(),
+                        state: RuleState::Enforced,
+                        source: Some(Source::Mined),
+                        evidence: Evidence { suppressed: 12, ..Evidence::default() },
+                        changed: Timestamp::from_millis(1_700_000_030_000),
+                        ..RuleLine::default()
+                    }],
+                    ..DustView::default()
+                },
+                ..View::default()
+            },
         }
     }
 
     #[test]
     fn a_view_has_what_the_page_reads_and_no_long_list() {
         let view = view(&snapshot());
-        assert!(view.get("hosts").is_none() && view.get("book").is_none());
+        assert!(view.get("view").is_none());
         assert_eq!(view["counters"]["done"], 40);
         assert_eq!(view["remaining"]["floor_ms"], 10_000);
         assert!(view["remaining"]["ceiling_ms"].as_u64().unwrap() >= 10_000);
@@ -218,7 +220,8 @@ pub(super) mod tests {
         let second = Published::of(&snapshot(), Some(&first));
         assert!(Arc::ptr_eq(&first.hosts, &second.hosts));
         assert!(Arc::ptr_eq(&first.rules, &second.rules));
-        let fewer = Snapshot { hosts: Vec::new(), ..snapshot() };
+        let mut fewer = snapshot();
+        fewer.view.hosts.clear();
         let third = Published::of(&fewer, Some(&second));
         assert!(!Arc::ptr_eq(&second.hosts, &third.hosts));
     }

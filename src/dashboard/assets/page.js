@@ -132,21 +132,23 @@ function list(table, columns, rows, empty) {
 }
 
 const HOST_WORDS = {
-  "in-flight": ["being asked", "good"],
+  fetching: ["being asked", "good"],
   ready: ["ready", "good"],
   waiting: ["resting", ""],
   "backing-off": ["backing off", "warn"],
+  parked: ["parked", "warn"],
+  "given-up": ["given up", "bad"],
 };
 
 const HOST_COLUMNS = [
-  { head: "Host", className: "text", text: (host) => host.host },
-  { head: "Now", text: (host) => HOST_WORDS[host.now][0], tone: (host) => HOST_WORDS[host.now][1] },
+  { head: "Host", className: "text", text: (host) => host.name },
+  { head: "Now", text: (host) => HOST_WORDS[host.state][0], tone: (host) => HOST_WORDS[host.state][1] },
   { head: "Waiting", className: "number", text: (host) => number(host.backlog) },
   { head: "Fetched", className: "number", text: (host) => number(host.done) },
   { head: "Received", className: "number", text: (host) => bytes(host.bytes) },
   { head: "Duplicates", className: "number", text: (host) => number(host.duplicates) },
   { head: "Rest", className: "number", text: (host) => span(host.gap_ms) },
-  { head: "Next in", className: "number", text: (host) => (host.rests_ms ? span(host.rests_ms) : "now") },
+  { head: "Next in", className: "number", text: (host) => (host.next_ms ? span(host.next_ms) : "now") },
   { head: "Latency", className: "number", text: (host) => span(host.latency_ms) },
   { head: "429 and 503", className: "number", text: (host) => number(host.busy) },
 ];
@@ -169,10 +171,10 @@ function evidence(rule) {
 
 const RULE_COLUMNS = [
   { head: "State", text: (rule) => RULE_WORDS[rule.state], tone: (rule) => RULE_TONES[rule.state] },
-  { head: "Saved", className: "number", text: (rule) => number(rule.evidence.suppressed) },
+  { head: "Saved", className: "number", text: (rule) => number(rule.saved) },
   { head: "Rule", className: "text", code: true, text: (rule) => rule.text },
   { head: "Evidence", className: "text", text: evidence },
-  { head: "From", text: (rule) => rule.source },
+  { head: "From", text: (rule) => rule.source ?? "" },
   { head: "Since", text: (rule) => clock(rule.changed) },
   { head: "Id", className: "id", code: true, text: (rule) => rule.id },
 ];
