@@ -190,7 +190,6 @@ fn parts(
         settings: config.limits.clone(),
         robots_settings: config.robots.clone(),
         agent: config.name.clone(),
-        expected_urls: config.state.expected_urls,
         log: CrawlLog::open(&log_dir, config.limits.log_size.get())?,
         rule_log: JsonLog::open(&log_dir.join("rules.jsonl"))?,
         repeats: config.repeats.clone(),

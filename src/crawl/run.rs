@@ -249,7 +249,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.paused_by.is_none()
             && self.state.jobs.is_empty()
             && !self.state.is_draining()
-            && self.state.readmit.is_empty();
+            && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }

@@ -21,6 +21,7 @@ use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -203,8 +204,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -248,7 +248,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -257,8 +257,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -349,7 +353,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())
@@ -423,6 +426,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use growable_bloom_filter::GrowableBloom;
 use lru::LruCache;
 use tokio::sync::Notify;
 
@@ -22,6 +21,7 @@ use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
 use super::steer::{Changes, Jobs};
 use super::tally::Tally;
+use super::told;
 use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
@@ -41,10 +41,6 @@ use crate::frontier::{
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
-
-/// Share of misses that the filter in front of the seen test lets through to RocksDB, which answers
-/// exactly: at 1 in 100 it takes about 10 bits a URL.
-const BLOOM_ERROR: f64 = 0.01;
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
@@ -82,7 +78,6 @@ pub struct State {
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
     pub(super) hosts: Hosts,
-    bloom: GrowableBloom,
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
@@ -118,6 +113,8 @@ pub struct State {
     pub(super) journal: Option<JsonLog>,
     /// What observers see of rules and errors.
     pub(super) seen_of: Watched,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
 }
 
 /// What the configuration says, before an operator's changes.
@@ -144,8 +141,6 @@ pub struct Parts {
     pub robots_settings: robots::Settings,
     /// Product token: what robots.txt calls us.
     pub agent: String,
-    /// URLs that the seen filter is sized for.
-    pub expected_urls: u64,
     /// The crawl log.
     pub log: CrawlLog,
     /// The lives of rules.
@@ -213,10 +208,6 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            bloom: GrowableBloom::new(
-                BLOOM_ERROR,
-                usize::try_from(parts.expected_urls.max(1000)).unwrap_or(usize::MAX),
-            ),
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
@@ -240,6 +231,7 @@ impl State {
             configured,
             journal: None,
             seen_of: Watched::default(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
@@ -261,7 +253,7 @@ impl State {
         let mut samples = Vec::new();
         dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         let unusable = |error: String| CrawlError::Rules(error);
-        let book = match meta::rule_book(&self.db)? {
+        let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(bytes) => {
                 let samples = samples.iter().map(Vec::as_slice);
@@ -278,7 +270,8 @@ impl State {
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())
@@ -293,9 +286,6 @@ impl State {
         let interrupted = self.release_leases(&mut batch, now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
-        seen::each(&db, |key| {
-            self.bloom.insert(key.0);
-        })?;
         let counts = line::count(&db)?;
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
@@ -409,14 +399,8 @@ impl State {
         Ok(self.hosts.create(name.clone(), &mut self.serials.host))
     }
 
-    /// Returns true if the URL-seen filter says that a key may be known.
-    pub(super) fn may_know(&self, key: Fingerprint) -> bool {
-        self.bloom.contains(key.0)
-    }
-
     /// Marks a key as known.
     pub(super) fn know(&mut self, batch: &mut Batch, key: Fingerprint, known: seen::Known) {
-        self.bloom.insert(key.0);
         seen::put(batch, &self.db, key, known);
     }
 
@@ -708,6 +692,7 @@ impl State {
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
                 self.shape.remove(url.hops, place.priority);
+                self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;
                 self.count("host-given-up");

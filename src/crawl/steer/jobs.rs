@@ -198,7 +198,7 @@ impl State {
             self.counters.refused += 1;
             self.count(reason.code());
             // What stood behind it must stand for itself.
-            self.restore_all(&mut batch, *own)?;
+            self.give_back(&mut batch, *own)?;
             *gone.entry(*host).or_default() += 1;
             running.count.urls += 1;
         }
