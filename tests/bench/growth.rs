@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use crawler::archive::{ArchiveError, Capture, Position, RecordAt, Written};
+use crawler::archive::{ArchiveError, Capture, DnsCapture, Position, RecordAt, Written};
 use crawler::clock::{Clock, Span, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog};
 use crawler::crawl::{
@@ -254,6 +254,10 @@ impl Resolve for Shared {
         let ttl = Duration::from_secs(3600);
         Ok(Resolved { addresses, refused: Vec::new(), ttl, cached: true })
     }
+
+    fn knows(&self, _: &Host, _: Timestamp) -> bool {
+        true
+    }
 }
 
 impl Fetch for Shared {
@@ -303,6 +307,10 @@ impl Store for Shared {
         })
     }
 
+    async fn write_dns(&self, _: Arc<DnsCapture>) -> Result<(), ArchiveError> {
+        Ok(())
+    }
+
     async fn sync(&self) -> Result<(), ArchiveError> {
         Ok(())
     }
@@ -349,6 +357,7 @@ impl Size {
         let options = Options {
             extract: Default::default(),
             content: Default::default(),
+            dns: false,
             revisits: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
