@@ -86,6 +86,7 @@ impl State {
         }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        self.tally.fetched(admitted.due, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
         self.note_fault(&line);
@@ -173,6 +174,7 @@ impl State {
         self.take_row(batch, &admitted.lease);
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -243,6 +245,7 @@ impl State {
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
         line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        self.tally.near_duplicates += u64::from(facts.near.is_some());
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {

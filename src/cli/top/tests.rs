@@ -63,6 +63,7 @@ fn status() -> Status {
         alike: 20,
         unlike: 0,
         saved: 89,
+        ..RuleLine::default()
     }];
     let snapshot = Snapshot {
         at: Timestamp::from_millis(60_000),
@@ -80,6 +81,11 @@ fn status() -> Status {
         rules_version: 4,
         rules: 3,
         disk_free: Some(61_000_000_000),
+        disk_reserve: 1_000_000_000,
+        hosts_known: 9,
+        shape: Default::default(),
+        tally: Default::default(),
+        ended: None,
         view,
     };
     let census = Census {
