@@ -11,6 +11,7 @@ use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -20,6 +21,7 @@ use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -85,10 +87,26 @@ impl State {
         }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        self.tally.fetched(admitted.due, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
+        }
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
     }
 
     fn settle_page(
@@ -103,6 +121,10 @@ impl State {
         match &*visit.outcome {
             Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
             Outcome::Answer(answer) => {
+                if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
+                    line.then = "retry".to_owned();
+                    return Ok(());
+                }
                 if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
@@ -126,6 +148,23 @@ impl State {
         Ok(again)
     }
 
+    /// Puts a URL whose server asks for a signed request at the end of its queue; returns false if
+    /// it was tried too often to go on.
+    fn put_off_unsigned(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+    ) -> Result<bool, CrawlError> {
+        let again = admitted.lease.waiting.attempts < self.settings.retries_max;
+        if again {
+            self.count("asked-to-sign");
+            self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            })?;
+        }
+        Ok(again)
+    }
+
     fn requeue(
         &mut self,
         batch: &mut Batch,
@@ -136,6 +175,7 @@ impl State {
         self.take_row(batch, &admitted.lease);
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -188,8 +228,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -209,6 +248,7 @@ impl State {
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
         line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        self.tally.near_duplicates += u64::from(facts.near.is_some());
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
@@ -232,7 +272,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -241,8 +281,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -333,7 +377,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())
@@ -412,6 +455,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }

@@ -53,17 +53,11 @@ fn main() -> Outcome<()> {
     let seconds: u64 = args.next().map_or(Ok(60), |text| text.parse())?;
     let dir = args.next().map_or_else(|| PathBuf::from("target/soak"), PathBuf::from);
     std::fs::create_dir_all(&dir)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all();
-    let runtime = { runtime }.build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut all = Vec::new();
     for pace in &PACES {
-        let draft = Draft {
-            hosts: HOSTS,
-            pages: (20, 400),
-            sick: 100,
-            traps: 50,
-            ..Draft::default()
-        };
+        let draft =
+            Draft { hosts: HOSTS, pages: (20, 400), sick: 100, traps: 50, ..Draft::default() };
         let web = WebSpec::draw(2, &draft);
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
         let options = ServerOptions { addresses: 100, log_kept_max: 1000, ..Default::default() };
