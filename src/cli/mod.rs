@@ -17,10 +17,11 @@ mod explain;
 mod export;
 mod failed;
 mod fetch;
-mod files;
+
 mod identity;
 mod init;
 mod look;
+mod machine;
 mod manual;
 mod output;
 mod plan;

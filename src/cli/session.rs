@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::files;
+use super::machine;
 use super::output::{duration, number};
 use super::{Exit, Failed, progress, quoted, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
@@ -39,7 +39,7 @@ pub(super) struct Talk {
 
 /// Runs a crawl to its end on this thread, with visits on all cores.
 pub(super) fn crawl(config: &Config, seeds: &[SeedUrl], talk: Talk) -> Result<Summary, Failed> {
-    let config = &files::fitted(config);
+    let config = &machine::fitted(config)?;
     let shared = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("visits")
