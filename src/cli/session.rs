@@ -115,8 +115,11 @@ async fn on_loop(
     if let Some(dashboard) = dashboard {
         dashboard.close();
     }
-    archive.close().await?;
-    Ok(summary?)
+    // What ended the crawl says more than what its archive's closing met because of it.
+    let closed = archive.close().await;
+    let summary = summary?;
+    closed?;
+    Ok(summary)
 }
 
 /// Returns what `--dashboard` says, as an override of the configuration.
@@ -206,7 +209,7 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         revisits: config.archive.revisit != RevisitPolicy::Never,
         dns: config.archive.dns,
         sync_interval: config.state.sync_interval,
-        disks: vec![config.dir.clone()],
+        disks: vec![config.dir.clone(), config.dir.join(&config.archive.dir)],
         wake,
         visits,
     }

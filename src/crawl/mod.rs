@@ -30,6 +30,7 @@ mod names;
 pub mod near;
 mod observe;
 mod obey;
+mod outage;
 mod readmit;
 mod remaining;
 mod repeats;

@@ -16,6 +16,7 @@ use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
+use super::outage::Outage;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
@@ -88,6 +89,7 @@ pub struct State {
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
     pub(super) proxy_failures: u32,
+    pub(super) outage: Outage,
     /// URLs that seeds redirect to.
     widened: Vec<String>,
     pub(super) rule_log: JsonLog,
@@ -217,6 +219,7 @@ impl State {
             drain: VecDeque::new(),
             log: parts.log,
             proxy_failures: 0,
+            outage: Outage::default(),
             widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
