@@ -57,8 +57,8 @@ Examples:
   crawler config show --effective                               every value and where it is from
   crawler audit                                                 prove that nobody was hurried
 
-Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 10 limit,
-11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
+Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 5 refused
+by the running crawl, 10 limit, 11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
 
 /// Flags that every command takes.
 #[derive(Clone, Debug, Args)]

@@ -117,9 +117,7 @@ impl Reply {
         let answer = line.answer.unwrap_or_default();
         Ok(Reply::Said(match (line.ok, line.kind) {
             (true, _) => Ok(answer),
-            (false, kind) => {
-                Err(Refusal::new(kind.unwrap_or(Kind::Refused), answer.text))
-            }
+            (false, kind) => Err(Refusal::new(kind.unwrap_or(Kind::Refused), answer.text)),
         }))
     }
 }
