@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
+use super::tally::Due;
 use crate::clock::Timestamp;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
@@ -34,6 +35,8 @@ pub(super) struct Admitted {
     /// What robots.txt says of the use of contents: name and value as they stood.
     pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
+    /// What the host's pace said then.
+    pub(super) due: Due,
 }
 
 enum Leave {
@@ -172,9 +175,6 @@ impl State {
         own: Fingerprint,
         key: Fingerprint,
     ) -> Result<Option<Fingerprint>, CrawlError> {
-        if !self.may_know(key) {
-            return Ok(None);
-        }
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             Some(Known::By(by)) => by,
@@ -183,13 +183,7 @@ impl State {
         if by == own {
             return Ok(None);
         }
-        let record = urls::get(&self.db, by)?;
-        let stands = record.is_some_and(|record| match record.state {
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-            UrlState::Done(done) => (200..400).contains(&done.status),
-            UrlState::Refused { .. } | UrlState::Failed { .. } => false,
-        });
-        Ok(stands.then_some(by))
+        Ok(self.can_stand(by)?.then_some(by))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -200,6 +194,8 @@ impl State {
         robots: Option<String>,
         now: Timestamp,
     ) -> Result<Admitted, CrawlError> {
+        let active = self.frontier.active(lease.host);
+        let due = active.map_or(Due::default(), |active| Due::of(&active.record.pace));
         let mut batch = Batch::default();
         let record = LeaseRecord { url: lease.waiting.url.to_string(), given: now };
         hosts::put_lease(&mut batch, &self.db, lease.host, &record);
@@ -216,7 +212,7 @@ impl State {
             Some(_) => self.usage_of(&lease.waiting.url.origin())?,
             None => Vec::new(),
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via })
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via, due })
     }
 
     /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
@@ -236,6 +232,9 @@ impl State {
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
+        if lease.waiting.errand == Errand::Page {
+            self.shape.remove(lease.waiting.hops, place.priority);
+        }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];
@@ -258,7 +257,7 @@ impl State {
             })?;
             self.counters.queued = self.counters.queued.saturating_sub(1);
             self.counters.refused += 1;
-            self.restore_all(&mut batch, lease.waiting.fingerprint)?;
+            self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
             self.probe_forbidden(number, now)?;
@@ -296,23 +295,4 @@ impl State {
         self.commit(batch, now)?;
         Ok(None)
     }
-
-    /// Puts back the URLs that were suppressed in favour of one that came to nothing.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_all(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-    ) -> Result<u64, CrawlError> {
-        let mut restored = 0;
-        for (url, _) in suppressed::of(&self.db, by, RESTORE_STEP)? {
-            restored += u64::from(self.restore_suppressed(batch, by, url)?);
-        }
-        Ok(restored)
-    }
 }
-
-/// Suppressed forms that come back in one batch; under one key there are rarely more.
-const RESTORE_STEP: usize = 1000;

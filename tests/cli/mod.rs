@@ -1,6 +1,8 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
 mod ctl;
+mod results;
+mod schemas;
 mod site;
 
 use std::path::Path;
