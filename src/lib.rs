@@ -22,4 +22,6 @@ pub mod config;
 pub mod control;
 pub mod crawl;
 pub mod dashboard;
+pub mod dataset;
 pub mod demo;
+pub mod report;

@@ -51,6 +51,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("db", &["clock", "url", "frontier"]),
     ("dashboard", &["clock", "dust", "db", "fetch", "crawl"]),
     ("demo", &["clock", "url", "dns", "fetch"]),
+    // What is made of a crawl afterwards: it reads all that lies below, and no configuration.
+    ("report", &["clock", "url", "content", "crawl", "db", "dust", "frontier"]),
+    ("dataset", &["clock", "url", "archive", "content", "crawl", "db", "extract", "robots"]),
 ];
 
 #[test]

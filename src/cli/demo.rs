@@ -12,7 +12,7 @@ use serde_json::json;
 use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, report};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::crawl::SeedUrl;
@@ -77,12 +77,14 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
     let rules = avoided(&config, server.web())?;
+    let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
         let report = json!({
             "summary": summary,
             "documents": all,
             "documents_fetched": found,
             "rules": rules,
+            "report": page,
         });
         println!("{report}");
     } else {
@@ -92,6 +94,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
             println!("{rule}");
         }
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
+        println!("report: {}", page.display());
     }
     runtime.block_on(server.shutdown());
     let exit = exit_of(&config, &summary);

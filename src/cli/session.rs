@@ -7,7 +7,7 @@ use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::output::{duration, number};
-use super::{Exit, Failed, progress, quoted, speech};
+use super::{Exit, Failed, progress, quoted, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
@@ -80,6 +80,7 @@ async fn on_loop(
     });
     let wake = Arc::new(Notify::new());
     let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
+    report::note_settings(config);
     let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
     let paused = state.changes().paused;
@@ -114,8 +115,11 @@ async fn on_loop(
     if let Some(dashboard) = dashboard {
         dashboard.close();
     }
-    archive.close().await?;
-    Ok(summary?)
+    // What ended the crawl says more than what its archive's closing met because of it.
+    let closed = archive.close().await;
+    let summary = summary?;
+    closed?;
+    Ok(summary)
 }
 
 /// Returns what `--dashboard` says, as an override of the configuration.
@@ -205,7 +209,7 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         revisits: config.archive.revisit != RevisitPolicy::Never,
         dns: config.archive.dns,
         sync_interval: config.state.sync_interval,
-        disks: vec![config.dir.clone()],
+        disks: vec![config.dir.clone(), config.dir.join(&config.archive.dir)],
         wake,
         visits,
     }

@@ -1,8 +1,11 @@
 //! What the program says of itself on standard error, and how much of it.
 
+use std::io::IsTerminal;
 use std::sync::{Arc, OnceLock};
 
 use tracing_subscriber::EnvFilter;
+
+use super::{Exit, Failed};
 
 /// Changes the level, or says why a text is none.
 pub(super) type Louder = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -12,11 +15,18 @@ static LOUDER: OnceLock<Louder> = OnceLock::new();
 /// Levels, as they are written.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// Begins to speak at a level; one that cannot be read counts as `warn`.
-pub(super) fn begin(level: &str) {
-    let filter = EnvFilter::try_new(level).unwrap_or_else(|_| EnvFilter::new("warn"));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let lines = lines.with_filter_reloading();
+/// Begins to speak at a level.
+///
+/// # Errors
+/// Returns what is wrong with the level.
+pub(super) fn begin(level: &str) -> Result<(), Failed> {
+    let filter =
+        parse(level).map_err(|why| Failed::with(Exit::Usage, format!("--log-level: {why}")))?;
+    // Colours are for eyes: not for files and pipes, nor for who set NO_COLOR (no-color.org).
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
+    let colours = std::io::stderr().is_terminal() && !plain;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    let lines = lines.with_writer(std::io::stderr).with_filter_reloading();
     let handle = lines.reload_handle();
     lines.init();
     let louder = move |level: &str| {
@@ -25,6 +35,7 @@ pub(super) fn begin(level: &str) {
     };
     // The first one stays: a process begins to speak once.
     let _ = LOUDER.set(Arc::new(louder));
+    Ok(())
 }
 
 /// Returns what changes the level while the program runs.

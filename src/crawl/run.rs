@@ -15,7 +15,8 @@ use super::edge::{Edge, Store};
 use super::error::CrawlError;
 use super::names::{self, AHEAD_MAX, Looked};
 use super::obey::Command;
-use super::snapshot::{Brake, Slowest, Snapshot};
+use super::remaining::{Known, Survey};
+use super::snapshot::{Brake, Remaining, Snapshot};
 use super::state::State;
 use super::visit::{Task, Tools, Visit, VisitError, visit};
 use crate::clock::{Span, Timestamp};
@@ -119,7 +120,8 @@ pub struct Crawl<R, F, S> {
     synced: Timestamp,
     waking: Option<Timestamp>,
     pub(super) began: Timestamp,
-    pub(super) slowest: Option<Slowest>,
+    survey: Survey,
+    remaining: Remaining,
     pub(super) disk_free: Option<u64>,
 }
 
@@ -154,7 +156,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             synced: began,
             waking: None,
             began,
-            slowest: None,
+            survey: Survey::default(),
+            remaining: Remaining::default(),
             disk_free: None,
         }
     }
@@ -437,13 +440,29 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         while self.rates.front().is_some_and(|(at, ..)| now.since(*at) > Duration::from_secs(10)) {
             self.rates.pop_front();
         }
-        self.slowest = self.state.slowest();
         if self.snapshots.receiver_count() > 0 {
+            let mut survey = std::mem::take(&mut self.survey);
+            self.remaining = survey.tick(&self.known(now))?;
+            self.survey = survey;
             self.state.ask_for_rules();
             let snapshot = self.snapshot(now);
             self.snapshots.send_replace(Some(Arc::new(snapshot)));
         }
         Ok(())
+    }
+
+    fn known(&self, now: Timestamp) -> Known<'_> {
+        let limit = self.state.settings.time_max.get();
+        Known {
+            db: &self.state.db,
+            frontier: &self.state.frontier,
+            counters: &self.state.counters,
+            limits: &self.state.settings,
+            robots: &self.state.robots_settings,
+            host_pages_max: self.state.filter.settings().host_pages_max,
+            now,
+            left: (!limit.is_zero()).then(|| limit.saturating_sub(now.since(self.began))),
+        }
     }
 
     fn watch_disks(&mut self) {
@@ -489,7 +508,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rate,
             bytes_rate,
             brake: self.brake(hosts_active, hosts_ready, selector.waiting()),
-            slowest: self.slowest.clone(),
+            slowest: self.survey.slowest().cloned(),
+            remaining: self.remaining.clone(),
             rules_version: rules.version(),
             rules: rules.rules().len(),
             disk_free: self.disk_free,

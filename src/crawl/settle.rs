@@ -43,11 +43,12 @@ impl State {
     pub(super) fn settle(
         &mut self,
         admitted: Admitted,
-        visit: Visit,
+        mut visit: Visit,
         content: &content::Settings,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
+        self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = behaviour_of(&visit);
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
@@ -120,6 +121,10 @@ impl State {
         match &*visit.outcome {
             Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
             Outcome::Answer(answer) => {
+                if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
+                    line.then = "retry".to_owned();
+                    return Ok(());
+                }
                 if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
@@ -139,6 +144,23 @@ impl State {
         if again {
             self.requeue(batch, admitted, |record| record.busy = busy)?;
             self.count("busy");
+        }
+        Ok(again)
+    }
+
+    /// Puts a URL whose server asks for a signed request at the end of its queue; returns false if
+    /// it was tried too often to go on.
+    fn put_off_unsigned(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+    ) -> Result<bool, CrawlError> {
+        let again = admitted.lease.waiting.attempts < self.settings.retries_max;
+        if again {
+            self.count("asked-to-sign");
+            self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            })?;
         }
         Ok(again)
     }
@@ -172,9 +194,11 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        // A fault of ours costs no URL, however often it comes.
         let most = match failed.failure.retry().max_retries {
+            // A fault of ours costs no URL, however often it comes.
             u32::MAX => u32::MAX,
+            // Name servers are ours as well: their number of tries spans an hour.
+            most if failed.failure == Failure::DnsFailed => most,
             most => most.min(u32::from(self.settings.retries_max)),
         };
         self.proxy_failures = match failed.failure {
@@ -406,6 +430,11 @@ impl State {
         visit: &Visit,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
+        if is_ours(&visit.outcome) {
+            // It says nothing of the file; whoever needs it asks again when the host is due.
+            self.pending_robots.remove(&origin);
+            return Ok(());
+        }
         let url = &lease.waiting.url;
         let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
         let fetched = match outcome {
@@ -574,6 +603,12 @@ pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&text) >> 1
 }
 
+/// True for a fault that says nothing of the host.
+fn is_ours(outcome: &Outcome) -> bool {
+    let ours = [Failure::LocalFailure, Failure::ProxyFailed];
+    matches!(outcome, Outcome::Failed(failed) if ours.contains(&failed.failure))
+}
+
 /// Says what a visit tells of its host.
 fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
@@ -582,8 +617,8 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
             Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
         Outcome::Failed(failed) => match failed.failure {
-            Failure::LocalFailure | Failure::ProxyFailed => Behaviour::Local,
             failure if failure.retry().condemns_host => Behaviour::Unreachable { took },
             _ => Behaviour::Good { took },
         },

@@ -16,9 +16,9 @@ use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
+use super::outage::Outage;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
-use super::snapshot::{Slowest, typical_gap};
 use super::steer::{Changes, Jobs};
 use super::tally::Tally;
 use super::told;
@@ -89,6 +89,7 @@ pub struct State {
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
     pub(super) proxy_failures: u32,
+    pub(super) outage: Outage,
     /// URLs that seeds redirect to.
     widened: Vec<String>,
     pub(super) rule_log: JsonLog,
@@ -218,6 +219,7 @@ impl State {
             drain: VecDeque::new(),
             log: parts.log,
             proxy_failures: 0,
+            outage: Outage::default(),
             widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
@@ -833,17 +835,6 @@ impl State {
             meta::put_scope(batch, &self.db, &self.widened);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
-    }
-
-    /// Returns the host whose backlog takes longest at its present gap, among those with a back
-    /// queue: hosts in line have had no gap yet.
-    pub(super) fn slowest(&self) -> Option<Slowest> {
-        let backlogs = self.frontier.actives().into_iter().map(|active| {
-            let record = &active.record;
-            let gap_ms = typical_gap(&record.pace);
-            Slowest { host: record.name.to_string(), backlog: record.queued, gap_ms }
-        });
-        backlogs.max_by_key(|slowest| slowest.backlog.saturating_mul(slowest.gap_ms))
     }
 
     /// Returns the hosts that are parked, with the reasons, at most a thousand.

@@ -46,7 +46,7 @@ pub const FETCH_BOUNDS_MS: [u64; 9] = [10, 50, 100, 250, 500, 1_000, 2_500, 10_0
 pub const MARGIN_BOUNDS_MS: [u64; 6] = [5, 20, 100, 1_000, 10_000, 60_000];
 
 /// Reasons of rests, in the order in which [`Tally::rests`] counts them.
-pub const REST_REASONS: [&str; 8] = [
+pub const REST_REASONS: [&str; 9] = [
     "min-delay",
     "fetch-time",
     "max-delay",
@@ -55,6 +55,7 @@ pub const REST_REASONS: [&str; 8] = [
     "backoff",
     "unreachable",
     "latency",
+    "local",
 ];
 
 /// Counters of one run, for observers.
@@ -141,6 +142,7 @@ fn reason_index(reason: GapReason) -> usize {
         GapReason::Backoff => 5,
         GapReason::Unreachable => 6,
         GapReason::Latency => 7,
+        GapReason::Local => 8,
     }
 }
 
@@ -188,6 +190,7 @@ mod tests {
             GapReason::Backoff,
             GapReason::Unreachable,
             GapReason::Latency,
+            GapReason::Local,
         ];
         for reason in reasons {
             let name = serde_json::to_value(reason).unwrap();

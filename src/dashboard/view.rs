@@ -48,8 +48,6 @@ pub(super) fn view(snapshot: &Snapshot) -> Value {
         fields.remove("view");
         let (now, why) = why(snapshot);
         fields.insert("why".to_owned(), json!({ "now": now, "then": why }));
-        let range = json!({ "floor_ms": snapshot.floor_ms(), "ceiling_ms": snapshot.ceiling_ms() });
-        fields.insert("remaining".to_owned(), range);
         let latest: Vec<_> = snapshot.view.faults.iter().take(FAULTS_MAX).collect();
         fields.insert("faults".to_owned(), json!(latest));
         fields.insert("outcomes".to_owned(), outcomes(snapshot));
@@ -119,7 +117,7 @@ pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::crawl::view::{DustView, FaultLine, HostLine, HostState, RuleLine, View};
-    use crate::crawl::{Ended, Slowest, Tally};
+    use crate::crawl::{Ended, Remaining, Slowest, Tally};
     use crate::db::families::meta::{Counters, QueueShape};
     use crate::dust::{Evidence, RuleState, Source};
 
@@ -163,6 +161,7 @@ pub(super) mod tests {
             bytes_rate: 2048.0,
             brake: Brake::Politeness { resting: 2 },
             slowest: Some(Slowest { host: hostile.to_owned(), backlog: 10, gap_ms: 1_000 }),
+            remaining: Remaining { floor_ms: 10_000, ceiling_ms: Some(60_000) },
             rules_version: 2,
             rules: 1,
             disk_free: Some(5_000_000_000),

@@ -6,6 +6,7 @@
 mod content;
 mod explain;
 mod names;
+mod remaining;
 mod steer;
 mod store;
 
@@ -17,7 +18,7 @@ use std::time::Duration;
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::{
     Command, Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings,
-    State, Summary,
+    Snapshot, State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, WebSpec};
@@ -110,6 +111,19 @@ impl World {
         (run, now)
     }
 
+    /// Runs in the same way, and shows every view of it to `watch`.
+    async fn watched(
+        &self,
+        start: Timestamp,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp) {
+        let gap = self.politeness.min_delay.get();
+        let (run, now, judgement) = self.seen(start, gap, crash, watch).await;
+        assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+        (run, now)
+    }
+
     /// Runs in the same way, under a judge who wants `gap` between two requests of a host.
     async fn judged(
         &self,
@@ -118,7 +132,7 @@ impl World {
         crash: Crash,
     ) -> (Run, Timestamp, Judgement) {
         let nobody = |_| std::future::pending();
-        self.steered(start, gap, crash, nobody).await
+        self.driven(start, gap, crash, nobody, |_| ()).await
     }
 
     /// Runs in the same way, while an operator gives orders; when he is done the crawl goes on.
@@ -128,6 +142,29 @@ impl World {
         gap: Duration,
         crash: Crash,
         operator: impl FnOnce(mpsc::Sender<Command>) -> O,
+    ) -> (Run, Timestamp, Judgement) {
+        self.driven(start, gap, crash, operator, |_| ()).await
+    }
+
+    /// Runs in the same way, while somebody watches.
+    async fn seen(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp, Judgement) {
+        let nobody = |_| std::future::pending();
+        self.driven(start, gap, crash, nobody, watch).await
+    }
+
+    async fn driven<O: Future<Output = ()>>(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        operator: impl FnOnce(mpsc::Sender<Command>) -> O,
+        mut watch: impl FnMut(&Snapshot) + Send + 'static,
     ) -> (Run, Timestamp, Judgement) {
         let clock = Arc::new(Clock::starting_at(start));
         let web = SimWeb::new(self.web.clone(), clock.clone());
@@ -153,6 +190,14 @@ impl World {
             visits: tokio::runtime::Handle::current(),
         };
         let mut crawl = Crawl::new(edge, state, options);
+        let mut views = crawl.snapshots();
+        let watcher = tokio::spawn(async move {
+            while views.changed().await.is_ok() {
+                if let Some(view) = &*views.borrow_and_update() {
+                    watch(view);
+                }
+            }
+        });
         let (commands, inbox) = mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
             homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
@@ -172,6 +217,7 @@ impl World {
             }
         };
         drop(crawl);
+        watcher.await.expect("it ends with the crawl");
         // Aborted visits hold the database until the runtime has dropped them.
         for _ in 0..1000 {
             if db.strong_count() == 0 {

@@ -13,7 +13,7 @@ use crate::control::Status;
 use crate::crawl::census::Census;
 use crate::crawl::steer::{Answer, Order};
 use crate::crawl::view::{FaultLine, FlightLine, HostLine, HostState, RuleLine, View};
-use crate::crawl::{Brake, Slowest, Snapshot};
+use crate::crawl::{Brake, Remaining, Slowest, Snapshot};
 use crate::db::families::meta::Counters;
 use crate::dust::RuleState;
 
@@ -77,6 +77,7 @@ fn status() -> Status {
         bytes_rate: 40_000.0,
         brake: Brake::Politeness { resting: 2 },
         slowest: Some(Slowest { host: "slow.test".to_owned(), backlog: 400, gap_ms: 1030 }),
+        remaining: Remaining { floor_ms: 412_000, ceiling_ms: Some(900_000) },
         rules_version: 4,
         rules: 3,
         disk_free: Some(61_000_000_000),

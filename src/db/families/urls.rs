@@ -66,3 +66,21 @@ pub fn each(db: &Db, mut visit: impl FnMut(Fingerprint, UrlRecord) -> bool) -> R
         Ok(visit(fingerprint, Db::decode(Family::Urls, key, value)?))
     })
 }
+
+/// Returns the records from a fingerprint on, in order, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn from(
+    db: &Db,
+    first: Fingerprint,
+    most: usize,
+) -> Result<Vec<(Fingerprint, UrlRecord)>, DbError> {
+    let mut found = Vec::new();
+    db.scan(Family::Urls, &first.to_bytes(), &[], |key, value| {
+        let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
+        found.push((fingerprint, Db::decode(Family::Urls, key, value)?));
+        Ok(found.len() < most)
+    })?;
+    Ok(found)
+}
