@@ -215,7 +215,8 @@ function remaining(view) {
   const { floor_ms: floor, ceiling_ms: ceiling } = view.remaining;
   if (view.ended || view.counters.queued === 0) return "";
   const [from, to] = [span(floor), ceiling === null ? null : span(ceiling)];
-  const range = to === null ? `At least ${from} left` : from === to ? `About ${from} left` : `${from} to ${to} left`;
+  const left = to === null ? `At least ${from} left` : from === to ? `About ${from} left` : `${from} to ${to} left`;
+  const range = view.brake.brake === "paused" ? `${left} once it goes on` : left;
   const slow = view.slowest;
   if (!slow || !floor) return `${range}.`;
   return `${range}. The floor is ${slow.host}: ${number(slow.backlog)} waiting, one every ${span(slow.gap_ms)}.`;
