@@ -19,6 +19,7 @@ pub mod fetch;
 
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod crawl;
 pub mod dataset;
 pub mod demo;

@@ -1,6 +1,6 @@
 //! `crawler demo`: a small web on loopback, crawled by the real pipeline.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use crate::crawl::SeedUrl;
 use crate::db::Db;
 use crate::db::families::urls;
 use crate::demo::{Server, ServerOptions, Truth, WebSpec, demo_web};
+use crate::dust::RuleState;
 use crate::frontier::UrlState;
 use crate::url::CrawlUrl;
 
@@ -72,15 +73,23 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     }
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
+    let rules = avoided(&config, server.web())?;
     let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
         let report = json!({
-            "summary": summary, "documents": all, "documents_fetched": found, "report": page,
+            "summary": summary,
+            "documents": all,
+            "documents_fetched": found,
+            "rules": rules,
+            "report": page,
         });
         println!("{report}");
     } else {
         print(common, &summary)?;
         println!("{} of {} documents of the demo web fetched", number(found), number(all));
+        for rule in &rules {
+            println!("{rule}");
+        }
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
         println!("report: {}", page.display());
     }
@@ -173,4 +182,65 @@ fn coverage(config: &Config, web: &WebSpec) -> Result<(u64, u64), Failed> {
     })?;
     let all: u64 = (0..web.hosts().len() as u32).map(|h| web.documents(h).count() as u64).sum();
     Ok((found.len() as u64, all))
+}
+
+/// What a rule of the crawl kept from being fetched, judged by who drew the web.
+#[derive(Debug, Default, serde::Serialize)]
+struct Avoided {
+    site: String,
+    rule: String,
+    fetches: u64,
+    /// Of documents that were fetched under another URL.
+    right: u64,
+    /// Of documents that were not fetched at all.
+    wrong: u64,
+}
+
+impl std::fmt::Display for Avoided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Avoided { site, rule, .. } = self;
+        let counts = [self.fetches, self.right, self.wrong].map(number);
+        let [fetches, right, wrong] = counts;
+        write!(f, "{site}: {rule}: {fetches} fetches avoided")?;
+        write!(f, " ({right} of documents that were fetched, {wrong} of others)")
+    }
+}
+
+/// Lists the rules in force with the fetches that each avoided, against the truth about the web. A
+/// URL that several rules changed counts for each.
+fn avoided(config: &Config, web: &WebSpec) -> Result<Vec<Avoided>, Failed> {
+    let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
+    let Some(book) = super::dust::book(config, &db)? else { return Ok(Vec::new()) };
+    let mut fetched = BTreeSet::new();
+    let mut suppressed: Vec<(Option<Truth>, Vec<u64>)> = Vec::new();
+    urls::each(&db, |_, record| {
+        let truth = CrawlUrl::parse(&record.url).ok().and_then(|url| web.truth(&url));
+        match (record.state, truth) {
+            (UrlState::Done(done), Some(Truth::Document { id, .. })) if done.status == 200 => {
+                fetched.insert(id);
+            }
+            (UrlState::Suppressed { rules, .. }, truth) => suppressed.push((truth, rules)),
+            _ => {}
+        }
+        true
+    })?;
+    let enforced = book.rules().filter(|rule| rule.state == RuleState::Enforced);
+    let mut rules: BTreeMap<u64, Avoided> = enforced
+        .map(|rule| {
+            let (site, text) = (rule.site.to_string(), rule.to_string());
+            (rule.id.0, Avoided { site, rule: text, ..Avoided::default() })
+        })
+        .collect();
+    for (truth, by) in suppressed {
+        let right = !matches!(truth, Some(Truth::Document { id, .. }) if !fetched.contains(&id));
+        for id in by {
+            let Some(rule) = rules.get_mut(&id) else { continue };
+            rule.fetches += 1;
+            rule.right += u64::from(right);
+            rule.wrong += u64::from(!right);
+        }
+    }
+    let mut rules: Vec<Avoided> = rules.into_values().collect();
+    rules.sort_by(|a, b| (b.fetches, &a.site, &a.rule).cmp(&(a.fetches, &b.site, &b.rule)));
+    Ok(rules)
 }

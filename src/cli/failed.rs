@@ -71,9 +71,14 @@ mod tests {
              another place",
         );
         check(
-            Err::<(), _>(io(ErrorKind::NotFound)).context("failed to read /x; see --in").unwrap_err(),
+            Err::<(), _>(io(ErrorKind::NotFound))
+                .context("failed to read /x; see --in")
+                .unwrap_err(),
             "failed to read /x; see --in: entity not found",
         );
-        check(anyhow::anyhow!("use the state: it is damaged"), "failed to use the state: it is damaged");
+        check(
+            anyhow::anyhow!("use the state: it is damaged"),
+            "failed to use the state: it is damaged",
+        );
     }
 }

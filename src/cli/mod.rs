@@ -5,6 +5,7 @@
 
 mod audit;
 mod config;
+mod ctl;
 mod demo;
 mod diff;
 mod dns;
@@ -28,11 +29,12 @@ mod robots;
 mod run;
 mod session;
 mod sketch;
+mod speech;
 mod status;
+mod top;
 mod verify;
 mod wire;
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -102,6 +104,10 @@ enum Command {
     Status,
     /// Write the crawl as one page: what was found, kept and left out, and why
     Report(report::ReportArgs),
+    /// Steer the crawl: pause, slow a host, exclude, budgets, rules, log level
+    Ctl(ctl::CtlArgs),
+    /// Watch the running crawl full-screen, and steer it
+    Top(top::TopArgs),
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
     /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
@@ -198,26 +204,13 @@ pub fn main() -> ExitCode {
         }
     };
     failed::quiet_when_nobody_reads();
-    match begin_log(&cli.common.log_level).and_then(|()| dispatch(cli)) {
+    match speech::begin(&cli.common.log_level).and_then(|()| dispatch(cli)) {
         Ok(exit) => exit.into(),
         Err(failed) => {
             eprintln!("error: {}", failed.line);
             failed.exit.into()
         }
     }
-}
-
-fn begin_log(level: &str) -> Result<(), Failed> {
-    let filter = tracing_subscriber::EnvFilter::try_new(level).map_err(|why| {
-        let what = "write error, warn, info, debug or trace, or MODULE=LEVEL";
-        Failed::with(Exit::Usage, format!("--log-level {level}: {why}; {what}"))
-    })?;
-    // Colours are for eyes: not for files and pipes, nor for who set NO_COLOR (no-color.org).
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
-    let colours = std::io::stderr().is_terminal() && !plain;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
-    log.with_writer(std::io::stderr).init();
-    Ok(())
 }
 
 fn dispatch(cli: Cli) -> Answer {
@@ -228,6 +221,8 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
         Command::Report(args) => report::report(&common, &args),
+        Command::Ctl(args) => ctl::ctl(&common, &args),
+        Command::Top(args) => top::top(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
         Command::Diff(args) => diff::diff(&common, &args),

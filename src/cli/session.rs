@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::Failed;
 use super::output::{duration, number};
-use super::{progress, report};
+use super::{progress, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
+use crate::control::{Server, Steering};
 use crate::crawl::log::{CrawlLog, JsonLog};
+use crate::crawl::steer::{By, Channel, Order};
 use crate::crawl::{Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Summary};
 use crate::db::Db;
 use crate::db::families::meta;
@@ -79,13 +81,30 @@ async fn on_loop(
     report::note_settings(config);
     let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
+    let paused = state.changes().paused;
+    let db = state.db().clone();
     let mut crawl = Crawl::new(edge, state, options(config, visits.clone(), wake));
     let (commands, inbox) = mpsc::channel(16);
+    let steering = Steering {
+        commands: commands.clone(),
+        snapshots: crawl.snapshots(),
+        db,
+        archive: config.dir.join(&config.archive.dir),
+        clock: clock.clone(),
+        log_level: speech::louder(),
+    };
+    let control = open_control(config, steering, &visits);
+    if paused && !talk.quiet {
+        eprintln!("paused by an operator: `crawler ctl resume` lets it go on");
+    }
     let signals = visits.spawn(obey_signals(commands));
     let shown = (!talk.quiet).then(|| visits.spawn(progress::show(crawl.snapshots())));
     let summary = crawl.run(seeds, inbox).await;
     drop(crawl);
     signals.abort();
+    if let Some(control) = control {
+        control.close(summary.as_ref().map_or("failed", |summary| summary.ended.word())).await;
+    }
     if let Some(shown) = shown {
         // It ends with the crawl's last view.
         let _ = shown.await;
@@ -131,7 +150,6 @@ fn parts(
         settings: config.limits.clone(),
         robots_settings: config.robots.clone(),
         agent: config.name.clone(),
-        expected_urls: config.state.expected_urls,
         log: CrawlLog::open(&log_dir, config.limits.log_size.get())?,
         rule_log: JsonLog::open(&log_dir.join("rules.jsonl"))?,
         repeats: config.repeats.clone(),
@@ -150,6 +168,24 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         disks: vec![config.dir.clone()],
         wake,
         visits,
+    }
+}
+
+/// Opens the control socket. A crawl goes on without one: it can still be stopped by a signal.
+fn open_control(
+    config: &Config,
+    steering: Steering,
+    visits: &tokio::runtime::Handle,
+) -> Option<Server> {
+    let _guard = visits.enter();
+    match Server::open(&config.dir, steering) {
+        Ok(server) => Some(server),
+        Err(error) => {
+            eprintln!(
+                "warning: `crawler ctl` and `crawler top` cannot reach it: failed to {error}"
+            );
+            None
+        }
     }
 }
 
@@ -193,13 +229,17 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
             _ = terminate.recv() => {}
         }
         asked += 1;
-        let command = if asked == 1 {
+        let order = if asked == 1 {
             eprintln!("\nstopping: finishing what is in flight; once more stops at once");
-            Command::Stop
+            Order::Stop
         } else {
             eprintln!("\nstopping at once; the same command goes on from here");
-            Command::Abort
+            Order::Abort
         };
+        let by = By { channel: Channel::Signal, ..By::default() };
+        // The crawl's end is the answer.
+        let (reply, _) = oneshot::channel();
+        let command = Command::Steer { order, by, reply };
         if commands.send(command).await.is_err() {
             return;
         }

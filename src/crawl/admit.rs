@@ -153,11 +153,7 @@ impl State {
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let total = Usage {
-            pages: self.counters.done + self.counters.in_flight,
-            bytes: self.counters.bytes,
-        };
-        let verdict = self.filter.fetch(&url, &host, &total);
+        let verdict = self.filter.fetch(&url, &host, &self.used());
         if !verdict.accept {
             let detail = verdict.reason.to_string();
             return self.refuse(lease, verdict.code(), detail, now);
@@ -176,9 +172,6 @@ impl State {
         own: Fingerprint,
         key: Fingerprint,
     ) -> Result<Option<Fingerprint>, CrawlError> {
-        if !self.may_know(key) {
-            return Ok(None);
-        }
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             Some(Known::By(by)) => by,
@@ -187,13 +180,7 @@ impl State {
         if by == own {
             return Ok(None);
         }
-        let record = urls::get(&self.db, by)?;
-        let stands = record.is_some_and(|record| match record.state {
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-            UrlState::Done(done) => (200..400).contains(&done.status),
-            UrlState::Refused { .. } | UrlState::Failed { .. } => false,
-        });
-        Ok(stands.then_some(by))
+        Ok(self.can_stand(by)?.then_some(by))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -262,7 +249,7 @@ impl State {
             })?;
             self.counters.queued = self.counters.queued.saturating_sub(1);
             self.counters.refused += 1;
-            self.restore_all(&mut batch, lease.waiting.fingerprint)?;
+            self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
             self.probe_forbidden(number, now)?;
@@ -300,23 +287,4 @@ impl State {
         self.commit(batch, now)?;
         Ok(None)
     }
-
-    /// Puts back the URLs that were suppressed in favour of one that came to nothing.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_all(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-    ) -> Result<u64, CrawlError> {
-        let mut restored = 0;
-        for (url, _) in suppressed::of(&self.db, by, RESTORE_STEP)? {
-            restored += u64::from(self.restore_suppressed(batch, by, url)?);
-        }
-        Ok(restored)
-    }
 }
-
-/// Suppressed forms that come back in one batch; under one key there are rarely more.
-const RESTORE_STEP: usize = 1000;

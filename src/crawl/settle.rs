@@ -11,6 +11,7 @@ use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -20,6 +21,7 @@ use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -86,8 +88,23 @@ impl State {
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
+        }
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
     }
 
     fn settle_page(
@@ -206,8 +223,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -250,7 +266,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -259,8 +275,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -351,7 +371,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())
@@ -425,6 +444,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }

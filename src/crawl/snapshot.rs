@@ -1,13 +1,14 @@
 //! What observers see: a copy, once a second, that costs the loop next to nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::view::View;
 use crate::clock::Timestamp;
 use crate::db::families::meta::Counters;
 use crate::frontier::PRIORITIES;
 
 /// Why the crawl is not faster: the one thing that, if mended, would speed it up most.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "brake", rename_all = "kebab-case")]
 pub enum Brake {
     /// Nothing to do is left.
@@ -43,7 +44,7 @@ pub enum Brake {
 }
 
 /// The host whose backlog takes longest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Slowest {
     /// Its name.
     pub host: String,
@@ -55,7 +56,7 @@ pub struct Slowest {
 
 /// How long the crawl will still take. Over many synthetic crawls, half-way through, the truth lay
 /// in the range nine times of ten and more often (tests/MEASUREMENTS.md).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Remaining {
     /// What the slowest host takes at least, in milliseconds.
     pub floor_ms: u64,
@@ -64,7 +65,7 @@ pub struct Remaining {
 }
 
 /// The crawl at one moment.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When.
     pub at: Timestamp,
@@ -96,6 +97,9 @@ pub struct Snapshot {
     pub rules: usize,
     /// Bytes free on the fuller of the disks.
     pub disk_free: Option<u64>,
+    /// Hosts, rules, fetches and failures one by one, as many as fit a screen.
+    #[serde(default)]
+    pub view: View,
 }
 
 impl Snapshot {

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use growable_bloom_filter::GrowableBloom;
 use lru::LruCache;
 use tokio::sync::Notify;
 
@@ -19,6 +18,9 @@ use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
+use super::steer::{Changes, Jobs};
+use super::told;
+use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -30,26 +32,19 @@ use crate::db::families::{
 };
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
-use crate::filter::{Filter, Usage};
+use crate::filter::Filter;
 use crate::frontier::{
     Active, Errand, Frontier, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place,
-    Standing, UrlRecord, UrlState, Waiting,
+    Rules, Standing, UrlRecord, UrlState, Waiting,
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
-
-/// Share of misses that the filter in front of the seen test lets through to RocksDB, which answers
-/// exactly: at 1 in 100 it takes about 10 bits a URL.
-const BLOOM_ERROR: f64 = 0.01;
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
 
 /// Sites whose boilerplate is held in memory; the others are read again when their turn comes.
 const MODELS_MAX: usize = 256;
-
-/// Queued URLs that the preview of an exclusion looks at.
-const PREVIEW_MAX: u64 = 1_000_000;
 
 /// Redirects of seeds that widen the scope.
 const WIDENED_MAX: usize = 100_000;
@@ -79,7 +74,6 @@ pub struct State {
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
     pub(super) hosts: Hosts,
-    bloom: GrowableBloom,
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
@@ -105,6 +99,25 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
+    /// What an operator changed.
+    pub(super) changes: Changes,
+    /// What is left to do of it.
+    pub(super) jobs: Jobs,
+    /// What the configuration says where an operator changed it.
+    pub(super) configured: Configured,
+    /// The journal of orders; none before the first one.
+    pub(super) journal: Option<JsonLog>,
+    /// What observers see of rules and errors.
+    pub(super) seen_of: Watched,
+}
+
+/// What the configuration says, before an operator's changes.
+#[derive(Clone, Debug)]
+pub(super) struct Configured {
+    pub(super) politeness: Rules,
+    pub(super) dust: dust_rules::Settings,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -124,8 +137,6 @@ pub struct Parts {
     pub robots_settings: robots::Settings,
     /// Product token: what robots.txt calls us.
     pub agent: String,
-    /// URLs that the seen filter is sized for.
-    pub expected_urls: u64,
     /// The crawl log.
     pub log: CrawlLog,
     /// The lives of rules.
@@ -173,6 +184,11 @@ impl State {
         let db = parts.db;
         let session = meta::session(&db)?;
         let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
+        let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
+        let configured = Configured {
+            politeness: parts.frontier.rules().clone(),
+            dust: parts.dust.settings.clone(),
+        };
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),
             reasons: meta::reasons(&db)?.unwrap_or_default(),
@@ -186,10 +202,6 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            bloom: GrowableBloom::new(
-                BLOOM_ERROR,
-                usize::try_from(parts.expected_urls.max(1000)).unwrap_or(usize::MAX),
-            ),
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
@@ -208,13 +220,21 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            changes,
+            jobs: Jobs::default(),
+            configured,
+            journal: None,
+            seen_of: Watched::default(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
         let widened: Vec<CrawlUrl> = widened.collect();
         state.filter = Arc::new(state.filter.with_seeds(&widened));
+        state.take_up_changes();
         state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
+        state.take_up_jobs(now)?;
         Ok((state, resumed))
     }
 
@@ -227,7 +247,7 @@ impl State {
         let mut samples = Vec::new();
         dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         let unusable = |error: String| CrawlError::Rules(error);
-        let book = match meta::rule_book(&self.db)? {
+        let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(bytes) => {
                 let samples = samples.iter().map(Vec::as_slice);
@@ -240,10 +260,12 @@ impl State {
                 self.readmit.push_back(rule.id);
             }
         }
+        self.seen_of.load_rules(book.rules());
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())
@@ -258,9 +280,6 @@ impl State {
         let interrupted = self.release_leases(&mut batch, now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
-        seen::each(&db, |key| {
-            self.bloom.insert(key.0);
-        })?;
         let counts = line::count(&db)?;
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
@@ -371,14 +390,8 @@ impl State {
         Ok(self.hosts.create(name.clone(), &mut self.serials.host))
     }
 
-    /// Returns true if the URL-seen filter says that a key may be known.
-    pub(super) fn may_know(&self, key: Fingerprint) -> bool {
-        self.bloom.contains(key.0)
-    }
-
     /// Marks a key as known.
     pub(super) fn know(&mut self, batch: &mut Batch, key: Fingerprint, known: seen::Known) {
-        self.bloom.insert(key.0);
         seen::put(batch, &self.db, key, known);
     }
 
@@ -665,6 +678,7 @@ impl State {
                     at: now,
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;
                 self.count("host-given-up");
@@ -805,26 +819,6 @@ impl State {
             meta::put_scope(batch, &self.db, &self.widened);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
-    }
-
-    /// Counts queued URLs that a filter's schedule gate would refuse, among at most
-    /// [`PREVIEW_MAX`] of them.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn count_refused_by(&self, filter: &Filter) -> Result<u64, DbError> {
-        let (mut looked, mut refused) = (0, 0);
-        urls::each(&self.db, |_, record| {
-            if let UrlState::Queued(_) = record.state
-                && let Ok(url) = CrawlUrl::parse(&record.url)
-            {
-                looked += 1;
-                let verdict = filter.fetch(&url, &Usage::default(), &Usage::default());
-                refused += u64::from(!verdict.accept);
-            }
-            looked < PREVIEW_MAX
-        })?;
-        Ok(refused)
     }
 
     /// Returns the hosts that are parked, with the reasons, at most a thousand.

@@ -154,6 +154,15 @@ impl Rules {
         let settings = self.of(host).with(&changed);
         self.hosts.insert(host.to_owned(), settings);
     }
+
+    /// Waits for whatever one host asks for, however long, instead of parking it.
+    pub fn honor_all(&mut self, host: &str) {
+        let mut settings = self.of(host).clone();
+        let longest = Span(Duration::from_secs(366 * 24 * 3600));
+        settings.honor_crawl_delay_up_to = longest;
+        settings.honor_retry_after_up_to = longest;
+        self.hosts.insert(host.to_owned(), settings);
+    }
 }
 
 /// What a finished fetch says about its host.
@@ -361,6 +370,14 @@ impl Pace {
     /// Returns the first moment from `now` on at which a request is allowed, windows included.
     pub fn earliest(&self, settings: &Settings) -> Timestamp {
         Window::next_open(&settings.windows, self.next_allowed)
+    }
+
+    /// Forgets 429, 503 and silence, for which an operator forgives the host. What it asked for,
+    /// and the rest that it is owed, stay.
+    pub fn forgive(&mut self) {
+        self.busy_level = 0;
+        self.good_streak = 0;
+        self.unreachable = 0;
     }
 
     /// Returns true while the host has not recovered from 429, 503 or silence.

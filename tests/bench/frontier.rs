@@ -329,7 +329,6 @@ fn parts(dir: &Path, db: Arc<Db>) -> Parts {
         settings: Settings::default(),
         robots_settings: robots::Settings::default(),
         agent: "crawler".to_owned(),
-        expected_urls: DbSettings::default().expected_urls,
         log: CrawlLog::open(dir, 1 << 28).expect("opens"),
         rule_log: JsonLog::open(&dir.join("rules.jsonl")).expect("opens"),
         repeats: RepeatSettings::default(),

@@ -32,6 +32,30 @@ pub fn put(batch: &mut Batch, db: &Db, fingerprint: Fingerprint, record: &UrlRec
     batch.put(db, Family::Urls, &fingerprint.to_bytes(), record);
 }
 
+/// Returns the next records from a key on, at most `most`, and the key behind them; none where there
+/// are no more.
+///
+/// # Errors
+/// Returns what the database says.
+#[expect(clippy::type_complexity, reason = "rows as they stand, and where the next begin")]
+pub fn chunk(
+    db: &Db,
+    from: &[u8],
+    most: usize,
+) -> Result<(Vec<(Fingerprint, UrlRecord)>, Option<Vec<u8>>), DbError> {
+    let (mut rows, mut next) = (Vec::new(), None);
+    db.scan(Family::Urls, from, &[], |key, value| {
+        if rows.len() == most {
+            next = Some(key.to_vec());
+            return Ok(false);
+        }
+        let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
+        rows.push((fingerprint, Db::decode(Family::Urls, key, value)?));
+        Ok(true)
+    })?;
+    Ok((rows, next))
+}
+
 /// Calls `visit` with every record until it returns false.
 ///
 /// # Errors
