@@ -67,7 +67,7 @@ pub(super) fn bars(label: &str, bars: &[Bar]) -> Plot {
 fn draw_bars(area: &Area<'_>, bars: &[Bar]) -> Drawn {
     let (width, _) = area.dim_in_pixel();
     let narrow = width < 500;
-    let (letters, size) = if narrow { (118, 11) } else { (210, 13) };
+    let (letters, size) = if narrow { (118, 11) } else { (150, 13) };
     let room = width as i32 - letters - if narrow { 62 } else { 90 };
     let most = bars.iter().map(|bar| bar.value).max().unwrap_or(0).max(1);
     let left = Pos::new(HPos::Right, VPos::Center);
