@@ -61,9 +61,9 @@ Examples:
   crawler export --out pages.warc.gz --host example.org --status 200 --mime text/html
   crawler export --format jsonl --text 1MB | jq -r .url
   crawler export --format cdxj --since 2026-01-01
+  crawler export --format aliases --out COLLECTION/indexes/aliases.cdxj     (pywb reads it there)
   crawler export --out pages.parquet --status 200 --mime text/html
   crawler export --out corpus.txt --for ai-train        only what no owner refuses for training
-  crawler export --format aliases --out COLLECTION/indexes/aliases.cdxj     (pywb reads it there)
 
 The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz,
 .parquet, .txt. Owners' words on use (Content-Usage, Content-Signal, TDM-Reservation, robots

@@ -7,7 +7,7 @@ use crate::config::ConfigError;
 /// Returns the line about an error. Errors are fragments that read after "failed to"; those of the
 /// configuration begin with their place, and begin with it here too.
 pub(super) fn line(error: &anyhow::Error) -> String {
-    let mut text = format!("{error:#}");
+    let mut text = told(error);
     let has_place = error.chain().any(|cause| cause.is::<ConfigError>());
     if !has_place && !text.starts_with("failed to") {
         text.insert_str(0, "failed to ");
@@ -16,6 +16,19 @@ pub(super) fn line(error: &anyhow::Error) -> String {
     if let Some(next) = next(error).filter(|_| !text.contains("; ")) {
         text.push_str("; ");
         text.push_str(next);
+    }
+    text
+}
+
+/// Returns an error and its causes, each said once: many name their cause in their own sentence.
+fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
     }
     text
 }

@@ -102,12 +102,12 @@ enum Command {
     Config(config::ConfigCommand),
     /// Show how far the crawl is
     Status,
-    /// Write the crawl as one page: what was found, kept and left out, and why
-    Report(report::ReportArgs),
     /// Steer the crawl: pause, slow a host, exclude, budgets, rules, log level
     Ctl(ctl::CtlArgs),
     /// Watch the running crawl full-screen, and steer it
     Top(top::TopArgs),
+    /// Write the crawl as one page: what was found, kept and left out, and why
+    Report(report::ReportArgs),
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
     /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
@@ -164,12 +164,14 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
+    use crate::archive::ArchiveError;
     use crate::crawl::CrawlError;
     use crate::db::DbError;
     if error.is::<ConfigError>() {
         return Exit::Config;
     }
-    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full);
+    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full)
+        || error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_full);
     let db = error.downcast_ref::<DbError>().or_else(|| match error.downcast_ref::<CrawlError>() {
         Some(CrawlError::Db(db)) => Some(db),
         _ => None,
@@ -204,7 +206,11 @@ pub fn main() -> ExitCode {
         }
     };
     failed::quiet_when_nobody_reads();
-    match speech::begin(&cli.common.log_level).and_then(|()| dispatch(cli)) {
+    if let Err(failed) = speech::begin(&cli.common.log_level) {
+        eprintln!("error: {}", failed.line);
+        return failed.exit.into();
+    }
+    match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failed) => {
             eprintln!("error: {}", failed.line);
@@ -220,9 +226,9 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Demo(args) => demo::demo(&common, &args),
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
-        Command::Report(args) => report::report(&common, &args),
         Command::Ctl(args) => ctl::ctl(&common, &args),
         Command::Top(args) => top::top(&common, &args),
+        Command::Report(args) => report::report(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
         Command::Diff(args) => diff::diff(&common, &args),

@@ -16,15 +16,17 @@ static LOUDER: OnceLock<Louder> = OnceLock::new();
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Begins to speak at a level.
+///
+/// # Errors
+/// Returns what is wrong with the level.
 pub(super) fn begin(level: &str) -> Result<(), Failed> {
-    let filter = parse(level)
-        .map_err(|why| Failed::with(Exit::Usage, format!("failed to use --log-level: {why}")))?;
+    let filter =
+        parse(level).map_err(|why| Failed::with(Exit::Usage, format!("--log-level: {why}")))?;
     // Colours are for eyes: not for files and pipes, nor for who set NO_COLOR (no-color.org).
     let plain = std::env::var_os("NO_COLOR").is_some_and(|set| !set.is_empty());
     let colours = std::io::stderr().is_terminal() && !plain;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let lines = lines.with_ansi(colours);
-    let lines = lines.with_filter_reloading();
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours);
+    let lines = lines.with_writer(std::io::stderr).with_filter_reloading();
     let handle = lines.reload_handle();
     lines.init();
     let louder = move |level: &str| {

@@ -274,6 +274,7 @@ impl State {
                     }
                 }
                 Said::Events(events) => self.note_events(&events)?,
+                Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
@@ -299,6 +300,7 @@ impl State {
             self.rule_log.write(event)?;
             self.seen_of.note_rule(event);
             if event.readmits() {
+                self.tally.rules_retracted += 1;
                 self.readmit.push_back(event.rule);
             }
         }
@@ -350,6 +352,13 @@ impl State {
         let dropped = self.learner.dropped();
         self.tell(Tell::Decide(id, enforce, now));
         self.learner.dropped() == dropped
+    }
+
+    /// Asks the miner to show its rules; it answers when it has time.
+    pub(super) fn ask_for_rules(&mut self) {
+        if self.learner.is_on() {
+            self.tell(Tell::Show);
+        }
     }
 
     /// Ends the miner's part of a run.

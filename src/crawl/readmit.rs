@@ -133,6 +133,7 @@ impl State {
         let host = self.host_id(&parsed.host())?;
         let rank = Rank { hops: record.hops, belongs: false, stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        self.shape.add(record.hops, place.priority);
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, url, &record);
         self.counters.known = self.counters.known.saturating_sub(1);

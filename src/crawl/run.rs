@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
@@ -38,7 +38,7 @@ const SETTLE_MAX: usize = 64;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// Nothing is left to fetch.
@@ -444,6 +444,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             let mut survey = std::mem::take(&mut self.survey);
             self.remaining = survey.tick(&self.known(now))?;
             self.survey = survey;
+            self.state.ask_for_rules();
             let snapshot = self.snapshot(now);
             self.snapshots.send_replace(Some(Arc::new(snapshot)));
         }
@@ -512,6 +513,11 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rules_version: rules.version(),
             rules: rules.rules().len(),
             disk_free: self.disk_free,
+            disk_reserve: self.state.settings.disk_reserve.get(),
+            hosts_known: u64::from(self.state.serials.host),
+            shape: self.state.shape,
+            tally: self.state.tally.clone(),
+            ended: None,
             view: self.view(now),
         }
     }
@@ -545,7 +551,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         let now = self.edge.clock.now();
         self.state.close_learning(now)?;
         self.state.close(ended.word(), now)?;
-        let snapshot = self.snapshot(now);
+        let snapshot = Snapshot { ended: Some(ended), ..self.snapshot(now) };
         self.snapshots.send_replace(Some(Arc::new(snapshot)));
         Ok(Summary {
             ended,

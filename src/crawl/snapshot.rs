@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::run::Ended;
+use super::tally::Tally;
 use super::view::View;
 use crate::clock::Timestamp;
-use crate::db::families::meta::Counters;
+use crate::db::families::meta::{Counters, QueueShape};
 use crate::frontier::PRIORITIES;
 
 /// Why the crawl is not faster: the one thing that, if mended, would speed it up most.
@@ -97,6 +99,21 @@ pub struct Snapshot {
     pub rules: usize,
     /// Bytes free on the fuller of the disks.
     pub disk_free: Option<u64>,
+    /// Bytes that must stay free there.
+    #[serde(default)]
+    pub disk_reserve: u64,
+    /// Hosts that were ever heard of.
+    #[serde(default)]
+    pub hosts_known: u64,
+    /// Waiting and running pages, by depth and by priority.
+    #[serde(default)]
+    pub shape: QueueShape,
+    /// What this run counts for its observers.
+    #[serde(default)]
+    pub tally: Tally,
+    /// Why the run ended; none while it runs.
+    #[serde(default)]
+    pub ended: Option<Ended>,
     /// Hosts, rules, fetches and failures one by one, as many as fit a screen.
     #[serde(default)]
     pub view: View,

@@ -16,16 +16,18 @@ use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
+use super::outage::Outage;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
+use super::tally::Tally;
 use super::told;
 use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
 use crate::content::{self, Analysis, Boilerplate, SiteModel};
-use crate::db::families::meta::{self, ArchivePosition, Counters, Serials, Session};
+use crate::db::families::meta::{self, ArchivePosition, Counters, QueueShape, Serials, Session};
 use crate::db::families::queue::Item;
 use crate::db::families::{
     dust, hosts, line, queue, robots as robots_rows, seen, suppressed, urls,
@@ -70,6 +72,8 @@ pub struct State {
     pub(super) agent: String,
     pub(super) counters: Counters,
     pub(super) reasons: BTreeMap<String, u64>,
+    pub(super) shape: QueueShape,
+    pub(super) tally: Tally,
     pub(super) serials: Serials,
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
@@ -85,6 +89,7 @@ pub struct State {
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
     pub(super) proxy_failures: u32,
+    pub(super) outage: Outage,
     /// URLs that seeds redirect to.
     widened: Vec<String>,
     pub(super) rule_log: JsonLog,
@@ -99,8 +104,6 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
-    /// Representatives that came to nothing, and whose URLs must come back.
-    pub(super) returning: VecDeque<Fingerprint>,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.
@@ -111,6 +114,8 @@ pub struct State {
     pub(super) journal: Option<JsonLog>,
     /// What observers see of rules and errors.
     pub(super) seen_of: Watched,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
 }
 
 /// What the configuration says, before an operator's changes.
@@ -192,6 +197,8 @@ impl State {
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),
             reasons: meta::reasons(&db)?.unwrap_or_default(),
+            shape: meta::shape(&db)?.unwrap_or_default(),
+            tally: Tally::default(),
             serials: meta::serials(&db)?.unwrap_or_default(),
             session: session.clone().unwrap_or_default(),
             archive: meta::archive(&db)?.unwrap_or_default(),
@@ -212,6 +219,7 @@ impl State {
             drain: VecDeque::new(),
             log: parts.log,
             proxy_failures: 0,
+            outage: Outage::default(),
             widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
@@ -286,12 +294,14 @@ impl State {
         }
         let mut given_up = Vec::new();
         hosts::each(&db, |record| {
+            self.count_closed(&record.status);
             if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
                 given_up.push(record.id);
             }
             true
         })?;
         self.drain.extend(given_up);
+        self.recount_shape()?;
         let mut resumed = Resumed::default();
         if let Some(before) = before {
             resumed = Resumed {
@@ -351,6 +361,7 @@ impl State {
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);
+        meta::put_shape(&mut batch, db, &self.shape);
         meta::put_serials(&mut batch, db, &self.serials);
         meta::put_session(&mut batch, db, &self.session);
         meta::put_archive(&mut batch, db, &self.archive);
@@ -583,7 +594,11 @@ impl State {
                 return Ok(());
             }
             // A row that was added meanwhile keeps the host in line.
-            Parting::Empty | Parting::Closed => Standing::Out,
+            Parting::Empty => Standing::Out,
+            Parting::Closed => {
+                self.count_closed(&record.status);
+                Standing::Out
+            }
             Parting::Snoozed(at) => Standing::Snoozed(at),
             Parting::Rotated => {
                 let priority = self.best_priority(&record)?;
@@ -678,6 +693,7 @@ impl State {
                     at: now,
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.shape.remove(url.hops, place.priority);
                 self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;

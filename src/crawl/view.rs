@@ -9,12 +9,15 @@ use super::state::State;
 use super::watched::KnownRule;
 use crate::clock::Timestamp;
 use crate::dns::Resolve;
-use crate::dust::{RuleId, RuleState};
+use crate::dust::{Evidence, RuleId, RuleState, Source};
 use crate::fetch::Fetch;
 use crate::frontier::{Active, Errand, HostRecord, HostStatus};
 
 /// Hosts with a back queue that are shown: those with the longest backlogs.
 pub const HOSTS_MAX: usize = 200;
+
+/// Reasons that are counted apart: all codes, and more statuses than there are.
+const REASONS_MAX: usize = 1_000;
 
 /// Fetches, rules and failures that are shown, of each.
 const SHOWN_MAX: usize = 64;
@@ -58,6 +61,8 @@ pub struct HostLine {
     pub busy: u32,
     /// Time until it may be fetched, in milliseconds; 0 for now.
     pub next_ms: u64,
+    /// Bytes received.
+    pub bytes: u64,
     /// Pages whose text was known before.
     pub duplicates: u64,
     /// Why it is held, where it is.
@@ -84,6 +89,7 @@ impl HostLine {
             latency_ms: record.pace.latency().as_millis() as u64,
             busy: record.pace.busy_total,
             next_ms,
+            bytes: record.bytes,
             duplicates: record.duplicates,
             reason,
         }
@@ -132,6 +138,12 @@ pub struct RuleLine {
     pub unlike: u32,
     /// Fetches avoided.
     pub saved: u64,
+    /// All that speaks for and against it.
+    pub evidence: Evidence,
+    /// Where it came from; none until the miner has shown it.
+    pub source: Option<Source>,
+    /// When its state last changed.
+    pub changed: Timestamp,
 }
 
 /// What is known of learning.
@@ -146,6 +158,8 @@ pub struct DustView {
     pub by_state: [u64; 5],
     /// Checks of rules in force by this run.
     pub audits: u64,
+    /// Probe fetches that rules have cost.
+    pub probes: u64,
     /// Rules, in force first, then by what they save.
     pub rules: Vec<RuleLine>,
 }
@@ -192,7 +206,7 @@ impl State {
         let mut reasons: Vec<(String, u64)> =
             self.reasons.iter().map(|(reason, count)| (reason.clone(), *count)).collect();
         reasons.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        reasons.truncate(SHOWN_MAX);
+        reasons.truncate(REASONS_MAX);
         let faults = self.seen_of.faults.iter().rev().map(|fault| FaultLine {
             at: fault.at,
             url: fault.url.clone(),
@@ -251,12 +265,16 @@ impl State {
             alike: rule.evidence.documents_same,
             unlike: rule.evidence.documents_different,
             saved: rule.saved,
+            evidence: rule.evidence,
+            source: rule.source,
+            changed: rule.changed,
         });
         DustView {
             learns: self.learner.is_on(),
             enforces: self.enforces && self.learner.is_on(),
             by_state,
             audits: self.seen_of.audits,
+            probes: self.seen_of.probes,
             rules: rules.collect(),
         }
     }

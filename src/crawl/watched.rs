@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::clock::Timestamp;
-use crate::dust::{Evidence, Rule, RuleEvent, RuleId, RuleState};
+use crate::dust::{Evidence, Rule, RuleEvent, RuleId, RuleState, Source};
 
 /// Failures that are remembered.
 const FAULTS_MAX: usize = 64;
@@ -26,6 +26,10 @@ pub(super) struct KnownRule {
     pub(super) text: String,
     pub(super) state: RuleState,
     pub(super) evidence: Evidence,
+    /// Where it came from; unknown until the miner has shown it.
+    pub(super) source: Option<Source>,
+    /// When its state last changed.
+    pub(super) changed: Timestamp,
     /// Fetches avoided, as the loop counts them.
     pub(super) saved: u64,
 }
@@ -36,6 +40,8 @@ pub(super) struct Watched {
     pub(super) rules: BTreeMap<RuleId, KnownRule>,
     pub(super) faults: VecDeque<Fault>,
     pub(super) audits: u64,
+    /// Probe fetches of all rules.
+    pub(super) probes: u64,
 }
 
 impl Watched {
@@ -47,6 +53,8 @@ impl Watched {
                 text: rule.to_string(),
                 state: rule.state,
                 evidence: rule.evidence,
+                source: Some(rule.source),
+                changed: rule.changed,
                 saved: rule.evidence.suppressed,
             };
             self.rules.insert(rule.id, known);
@@ -57,15 +65,29 @@ impl Watched {
     pub(super) fn note_rule(&mut self, event: &RuleEvent) {
         if let Some(known) = self.rules.get_mut(&event.rule) {
             (known.state, known.evidence) = (event.to, event.evidence);
+            known.changed = event.at;
         } else if self.rules.len() < RULES_MAX {
             let known = KnownRule {
                 site: event.site.to_string(),
                 text: event.text.clone(),
                 state: event.to,
                 evidence: event.evidence,
+                source: None,
+                changed: event.at,
                 saved: 0,
             };
             self.rules.insert(event.rule, known);
+        }
+    }
+
+    /// Takes in what the miner shows; what rules save is counted here, and sooner.
+    pub(super) fn refresh(&mut self, rules: &[Rule], probes: u64) {
+        self.probes = probes;
+        for rule in rules {
+            if let Some(known) = self.rules.get_mut(&rule.id) {
+                known.evidence = rule.evidence;
+                known.source = Some(rule.source);
+            }
         }
     }
 

@@ -48,7 +48,8 @@ pub struct Settings {
     pub backoff_max: Span,
     /// Good answers in a row that forgive one doubling.
     pub forgive_after: u32,
-    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`.
+    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After a
+    /// fault of ours it does not double.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed.
     pub unreachable_max: u32,
@@ -236,6 +237,8 @@ pub enum GapReason {
     Unreachable,
     /// Slower than usual.
     Latency,
+    /// A fault of ours.
+    Local,
 }
 
 /// What follows from a finished fetch.
@@ -332,7 +335,11 @@ impl Pace {
                 let gap = step.saturating_mul(1 << self.busy_level.min(6));
                 raise(gap, GapReason::Backoff, None);
             }
-            Behaviour::Good { .. } | Behaviour::Local => {}
+            // Asking everybody again at once would not mend our network.
+            Behaviour::Local => {
+                raise(settings.unreachable_initial.get(), GapReason::Local, None);
+            }
+            Behaviour::Good { .. } => {}
         }
         rest
     }

@@ -119,8 +119,7 @@ impl World {
         watch: impl FnMut(&Snapshot) + Send + 'static,
     ) -> (Run, Timestamp) {
         let gap = self.politeness.min_delay.get();
-        let nobody = |_| std::future::pending();
-        let (run, now, judgement) = self.seen(start, gap, crash, nobody, watch).await;
+        let (run, now, judgement) = self.seen(start, gap, crash, watch).await;
         assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
         (run, now)
     }
@@ -133,7 +132,7 @@ impl World {
         crash: Crash,
     ) -> (Run, Timestamp, Judgement) {
         let nobody = |_| std::future::pending();
-        self.steered(start, gap, crash, nobody).await
+        self.driven(start, gap, crash, nobody, |_| ()).await
     }
 
     /// Runs in the same way, while an operator gives orders; when he is done the crawl goes on.
@@ -144,10 +143,22 @@ impl World {
         crash: Crash,
         operator: impl FnOnce(mpsc::Sender<Command>) -> O,
     ) -> (Run, Timestamp, Judgement) {
-        self.seen(start, gap, crash, operator, |_| ()).await
+        self.driven(start, gap, crash, operator, |_| ()).await
     }
 
-    async fn seen<O: Future<Output = ()>>(
+    /// Runs in the same way, while somebody watches.
+    async fn seen(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp, Judgement) {
+        let nobody = |_| std::future::pending();
+        self.driven(start, gap, crash, nobody, watch).await
+    }
+
+    async fn driven<O: Future<Output = ()>>(
         &self,
         start: Timestamp,
         gap: Duration,

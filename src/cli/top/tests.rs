@@ -63,6 +63,7 @@ fn status() -> Status {
         alike: 20,
         unlike: 0,
         saved: 89,
+        ..RuleLine::default()
     }];
     let snapshot = Snapshot {
         at: Timestamp::from_millis(60_000),
@@ -76,10 +77,15 @@ fn status() -> Status {
         bytes_rate: 40_000.0,
         brake: Brake::Politeness { resting: 2 },
         slowest: Some(Slowest { host: "slow.test".to_owned(), backlog: 400, gap_ms: 1030 }),
-        remaining: Remaining { floor_ms: 412_000, ceiling_ms: Some(1_200_000) },
+        remaining: Remaining { floor_ms: 412_000, ceiling_ms: Some(900_000) },
         rules_version: 4,
         rules: 3,
         disk_free: Some(61_000_000_000),
+        disk_reserve: 1_000_000_000,
+        hosts_known: 9,
+        shape: Default::default(),
+        tally: Default::default(),
+        ended: None,
         view,
     };
     let census = Census {

@@ -208,6 +208,9 @@ impl State {
         let Some(id) = self.hosts.find(&self.db, &name)? else { return Ok(()) };
         let mut batch = Batch::default();
         self.forgive_texts(&name)?;
+        if let Some(record) = self.host(id)? {
+            self.count_opened(&record.status);
+        }
         self.change_host(id, |record| {
             record.status = HostStatus::Open;
             record.pace.forgive();

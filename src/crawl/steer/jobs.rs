@@ -190,6 +190,7 @@ impl State {
                 continue;
             }
             queue::delete(&mut batch, &db, *host, *place);
+            self.shape.remove(record.hops, place.priority);
             record.state = refused(&reason, now);
             urls::put(&mut batch, &db, *own, &record);
             self.frontier.forget(*host, *place);
@@ -275,6 +276,7 @@ impl State {
         }
         let rank = Rank { hops, belongs: record.path.ends_with(['E', 'R']), stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
+        self.shape.add(hops, place.priority);
         record.hops = hops;
         record.attempts = 0;
         record.state = UrlState::Queued(place);
