@@ -12,7 +12,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::filter::Usage;
-use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
+use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
@@ -60,9 +60,8 @@ impl State {
             }
             Errand::Probe(_) | Errand::Page => {}
         }
-        let url = lease.waiting.url.clone();
-        let origin = url.origin();
-        match self.ask_robots(&url, &origin, now)? {
+        let origin = lease.waiting.url.origin();
+        match self.ask_robots(&lease, now)? {
             Leave::Robots(target, hops) => {
                 let errand = Errand::Robots { origin, hops, row: false };
                 let lease = lease.exchange(&mut self.frontier, target, errand);
@@ -83,15 +82,15 @@ impl State {
         }
     }
 
-    fn ask_robots(
-        &mut self,
-        url: &CrawlUrl,
-        origin: &Origin,
-        now: Timestamp,
-    ) -> Result<Leave, CrawlError> {
-        let entry = self.robots_of(origin)?.filter(|entry| !entry.is_stale(now));
-        let Some(entry) = entry else {
-            return Ok(self.seek_robots(url, origin, now));
+    fn ask_robots(&mut self, lease: &Lease, now: Timestamp) -> Result<Leave, CrawlError> {
+        let (url, origin) = (&lease.waiting.url, lease.waiting.url.origin());
+        let active = self.frontier.active(lease.host).map(|active| &active.record);
+        let asked_last = active.map_or(Timestamp::ZERO, |record| record.pace.last_ended);
+        // A host that must rest for longer than its robots.txt is valid may be asked for one page
+        // after each robots.txt, or for none at all; else it would be asked for nothing else.
+        let usable = |entry: &robots::Entry| !entry.is_stale(now) || entry.fetched >= asked_last;
+        let Some(entry) = self.robots_of(&origin)?.filter(|entry| usable(entry)) else {
+            return self.seek_robots(url, &origin, now);
         };
         let verdict = entry.allows(url);
         let reason = verdict.reason;
@@ -101,26 +100,62 @@ impl State {
             (false, failures) if failures >= self.settings.robots_failures_max => {
                 Leave::Refuse { reason: "robots-unreachable", detail: reason }
             }
+            // The others of the host must not wait for a port on which nobody answers.
+            (false, _) if entry.is_stale(now) || self.answers_elsewhere(lease.host, &origin) => {
+                self.seek_robots(url, &origin, now)?
+            }
             (false, _) => Leave::Hold(entry.valid_until),
         })
     }
 
-    fn seek_robots(&mut self, url: &CrawlUrl, origin: &Origin, now: Timestamp) -> Leave {
+    fn seek_robots(
+        &mut self,
+        url: &CrawlUrl,
+        origin: &Origin,
+        now: Timestamp,
+    ) -> Result<Leave, CrawlError> {
         let first = CrawlUrl::parse(&robots::robots_url(url)).map(|target| (target, 0));
         let Some(pending) = self.pending_robots.get(origin) else {
-            return first.map_or_else(
+            return Ok(first.map_or_else(
                 |error| Leave::Refuse { reason: "bad-url", detail: error.to_string() },
                 |(target, hops)| Leave::Robots(target, hops),
-            );
+            ));
         };
         if pending.target.host_str() == url.host_str() {
-            return Leave::Robots(pending.target.clone(), pending.hops);
+            return Ok(Leave::Robots(pending.target.clone(), pending.hops));
         }
-        if now.since(pending.since) < REDIRECT_PATIENCE {
-            return Leave::Hold(now.plus(REDIRECT_POLL));
+        if now.since(pending.since) >= REDIRECT_PATIENCE {
+            let why = format!("{} did not answer for it in time", pending.target.host_str());
+            let mut batch = Batch::default();
+            self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            self.commit(batch, now)?;
         }
-        self.pending_robots.remove(origin);
-        Leave::Hold(now.plus(REDIRECT_POLL))
+        Ok(Leave::Hold(now.plus(REDIRECT_POLL)))
+    }
+
+    /// Counts a robots.txt as not answered, because the host that it redirects to does not answer.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn lose_robots(
+        &mut self,
+        batch: &mut Batch,
+        origin: Origin,
+        why: String,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        self.pending_robots.remove(&origin);
+        let previous = self.robots_of(&origin)?;
+        let lost = robots::FetchedRobots::NoAnswer(why);
+        let entry = robots::after_fetch(previous.as_deref(), lost, now, &self.robots_settings);
+        self.set_robots(batch, origin, entry);
+        Ok(())
+    }
+
+    /// Returns true if the host has answered lately, and on another port than that of `origin`:
+    /// then what fails is that port and not the host.
+    pub(super) fn answers_elsewhere(&self, host: HostId, origin: &Origin) -> bool {
+        self.answered.peek(&host).is_some_and(|port| *port != origin.port)
     }
 
     fn pass_gates(

@@ -84,6 +84,8 @@ pub struct State {
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// The port on which a host answered last.
+    pub(super) answered: LruCache<HostId, u16>,
     models: LruCache<Site, SiteModel>,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
@@ -193,6 +195,7 @@ impl State {
             ),
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,

@@ -19,7 +19,7 @@ use crate::db::families::content::{self as contents, FirstCapture};
 use crate::db::{Db, DbError};
 use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
-use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request};
+use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request, Truncated};
 use crate::filter::{Filter, Found};
 use crate::robots::{self, Directives};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -250,6 +250,11 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         facts.canonical = extracted.canonical;
         facts.title = extracted.title;
         facts.links = extracted.links.into_iter().map(link_of).collect();
+        let refresh = answer.header_text("refresh");
+        let refresh = refresh.as_deref().and_then(extract::refresh_target);
+        if let Some(url) = refresh.and_then(|target| task.url.join(target).ok()) {
+            facts.links.push(Link { url, found: Found::Redirect, letter: 'R', nofollow: false });
+        }
     }
     facts.directives = Directives::read(
         meta.iter().map(|(name, content)| (name.as_str(), content.as_str())),
@@ -405,7 +410,19 @@ pub fn robots_outcome(
     };
     if matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         let target = answer.header_text("location").and_then(|to| url.join(&to).ok());
-        return target.map_or(Ok(FetchedRobots::Redirects), Err);
+        return match target {
+            Some(target) if target.has_bad_port() => {
+                let detail = format!("it redirects to port {}", target.port());
+                Ok(FetchedRobots::NoAnswer(detail))
+            }
+            target => target.map_or(Ok(FetchedRobots::Redirects), Err),
+        };
+    }
+    let whole = answer.body.len() >= settings.max_bytes.as_len();
+    if let Some(why) = answer.truncated.filter(|_| !whole).and_then(broken_off)
+        && (200..300).contains(&answer.status)
+    {
+        return Ok(FetchedRobots::NoAnswer(format!("the answer was {why}")));
     }
     let fetched = FetchedRobots::from_answer(answer.status, &answer.body, agent, settings);
     Ok(match fetched {
@@ -415,6 +432,17 @@ pub fn robots_outcome(
         }
         other => other,
     })
+}
+
+/// Says how a robots.txt was lost on the way, so that rules are missing which nobody knows. What was
+/// cut at our own limit counts as far as it goes (RFC 9309 §2.5).
+fn broken_off(why: Truncated) -> Option<&'static str> {
+    match why {
+        Truncated::Time => Some("too slow"),
+        Truncated::Disconnect => Some("cut off"),
+        Truncated::Unspecified => Some("of a broken coding"),
+        Truncated::Length => None,
+    }
 }
 
 fn max_age(answer: &Answer) -> Option<Duration> {
