@@ -12,11 +12,13 @@ use super::look;
 use super::output::{bytes, number};
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
-    About, Exported, Selection, export_cdxj, export_jsonl, export_wacz, export_warc,
+    About, Exported, Selection, export_aliases, export_cdxj, export_jsonl, export_wacz, export_warc,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
 use crate::config::Config;
+use crate::db::families::suppressed;
 use crate::fetch::user_agent;
+use crate::url::CrawlUrl;
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,6 +27,8 @@ enum Format {
     Warc,
     /// A sorted index
     Cdxj,
+    /// Lines for an index, by which a replayer finds URLs that rules kept from being fetched
+    Aliases,
     /// One JSON object a line; with --text also the text
     Jsonl,
     /// A package that browsers replay
@@ -39,6 +43,7 @@ Examples:
   crawler export --out pages.warc.gz --host example.org --status 200 --mime text/html
   crawler export --format jsonl --text 1MB | jq -r .url
   crawler export --format cdxj --since 2026-01-01
+  crawler export --format aliases --out COLLECTION/indexes/aliases.cdxj     (pywb reads it there)
 
 The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz.
 Exit codes: 0 exported, 3 nothing matches.")]
@@ -119,7 +124,7 @@ fn write(
     let now = Clock::system(Timestamp::ZERO).now();
     let Some(target) = &args.out else {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let exported = lines(format, dir, selection, text_max, &mut out)?;
+        let exported = lines(config, format, dir, selection, text_max, &mut out)?;
         out.flush().context("write to standard output")?;
         return Ok(exported);
     };
@@ -132,11 +137,11 @@ fn write(
     Ok(match format {
         Format::Warc => export_warc(dir, selection, target, &config.archive, &about, now)?,
         Format::Wacz => export_wacz(dir, selection, target, &config.archive, &about, now)?,
-        Format::Cdxj | Format::Jsonl => {
+        Format::Cdxj | Format::Aliases | Format::Jsonl => {
             let file =
                 File::create_new(target).with_context(|| format!("create {}", target.display()))?;
             let mut out = BufWriter::new(file);
-            let exported = lines(format, dir, selection, text_max, &mut out)?;
+            let exported = lines(config, format, dir, selection, text_max, &mut out)?;
             out.flush().with_context(|| format!("write {}", target.display()))?;
             exported
         }
@@ -144,6 +149,7 @@ fn write(
 }
 
 fn lines(
+    config: &Config,
     format: Format,
     dir: &Path,
     selection: &Selection,
@@ -152,8 +158,29 @@ fn lines(
 ) -> Result<Exported, Failed> {
     Ok(match format {
         Format::Cdxj => export_cdxj(dir, selection, out)?,
+        Format::Aliases => aliases(config, dir, selection, out)?,
         _ => export_jsonl(dir, selection, text_max, out)?,
     })
+}
+
+/// What rules suppressed is found under the URL that stood for it.
+fn aliases(
+    config: &Config,
+    dir: &Path,
+    selection: &Selection,
+    out: &mut dyn Write,
+) -> Result<Exported, Failed> {
+    let db = look::open(config)?;
+    let mut failed = None;
+    let mut of = |uri: &str| {
+        let Ok(url) = CrawlUrl::parse(uri) else { return Vec::new() };
+        suppressed::urls_under(&db, url.fingerprint()).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Vec::new()
+        })
+    };
+    let exported = export_aliases(dir, selection, &mut of, out)?;
+    failed.map_or(Ok(exported), |error| Err(error.into()))
 }
 
 fn report(common: &Common, args: &ExportArgs, exported: &Exported) {

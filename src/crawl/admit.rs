@@ -6,14 +6,14 @@ use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::db::Batch;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
+use crate::db::{Batch, DbError};
 use crate::filter::Usage;
 use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
-use crate::robots;
+use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
 /// How long a host waits for another host to answer for its robots.txt before it looks again.
@@ -31,6 +31,8 @@ pub(super) struct Admitted {
     pub(super) canonical: Option<String>,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
+    /// What robots.txt says of the use of contents: name and value as they stood.
+    pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
 }
 
@@ -84,11 +86,15 @@ impl State {
 
     fn ask_robots(&mut self, lease: &Lease, now: Timestamp) -> Result<Leave, CrawlError> {
         let (url, origin) = (&lease.waiting.url, lease.waiting.url.origin());
-        let active = self.frontier.active(lease.host).map(|active| &active.record);
-        let asked_last = active.map_or(Timestamp::ZERO, |record| record.pace.last_ended);
-        // A host that must rest for longer than its robots.txt is valid may be asked for one page
-        // after each robots.txt, or for none at all; else it would be asked for nothing else.
-        let usable = |entry: &robots::Entry| !entry.is_stale(now) || entry.fetched >= asked_last;
+        let pace = self.frontier.active(lease.host).map(|active| active.record.pace.clone());
+        // A host that had to rest for longer than its robots.txt is valid is asked for one page
+        // after each robots.txt, as far as that allows; else it would be asked for nothing else.
+        let rested = |entry: &robots::Entry| {
+            pace.as_ref().is_some_and(|pace| {
+                entry.fetched >= pace.last_ended && pace.next_allowed >= entry.valid_until
+            })
+        };
+        let usable = |entry: &robots::Entry| !entry.is_stale(now) || rested(entry);
         let Some(entry) = self.robots_of(&origin)?.filter(|entry| usable(entry)) else {
             return self.seek_robots(url, &origin, now);
         };
@@ -209,9 +215,6 @@ impl State {
         own: Fingerprint,
         key: Fingerprint,
     ) -> Result<Option<Fingerprint>, CrawlError> {
-        if !self.may_know(key) {
-            return Ok(None);
-        }
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             Some(Known::By(by)) => by,
@@ -220,13 +223,7 @@ impl State {
         if by == own {
             return Ok(None);
         }
-        let record = urls::get(&self.db, by)?;
-        let stands = record.is_some_and(|record| match record.state {
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-            UrlState::Done(done) => (200..400).contains(&done.status),
-            UrlState::Refused { .. } | UrlState::Failed { .. } => false,
-        });
-        Ok(stands.then_some(by))
+        Ok(self.can_stand(by)?.then_some(by))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -249,7 +246,21 @@ impl State {
             Some(via) => urls::get(&self.db, via)?.and_then(|r| CrawlUrl::parse(&r.url).ok()),
             None => None,
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, via })
+        let usage = match robots {
+            Some(_) => self.usage_of(&lease.waiting.url.origin())?,
+            None => Vec::new(),
+        };
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via })
+    }
+
+    /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
+    /// robots and those of our group.
+    fn usage_of(&mut self, origin: &Origin) -> Result<Vec<(String, String)>, DbError> {
+        let entry = self.robots_of(origin)?;
+        let signals = entry.as_deref().and_then(robots::Entry::robots).map(Robots::signals);
+        let ours = signals.unwrap_or_default().iter();
+        let ours = ours.filter(|signal| signal.scope != SignalScope::OtherGroup);
+        Ok(ours.map(|signal| (signal.name.clone(), signal.value.clone())).collect())
     }
 
     /// Removes the row of a lease and moves the host's floor behind it.
@@ -281,7 +292,7 @@ impl State {
             })?;
             self.counters.queued = self.counters.queued.saturating_sub(1);
             self.counters.refused += 1;
-            self.restore_all(&mut batch, lease.waiting.fingerprint)?;
+            self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
             self.probe_forbidden(number, now)?;
@@ -319,23 +330,4 @@ impl State {
         self.commit(batch, now)?;
         Ok(None)
     }
-
-    /// Puts back the URLs that were suppressed in favour of one that came to nothing.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_all(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-    ) -> Result<u64, CrawlError> {
-        let mut restored = 0;
-        for (url, _) in suppressed::of(&self.db, by, RESTORE_STEP)? {
-            restored += u64::from(self.restore_suppressed(batch, by, url)?);
-        }
-        Ok(restored)
-    }
 }
-
-/// Suppressed forms that come back in one batch; under one key there are rarely more.
-const RESTORE_STEP: usize = 1000;

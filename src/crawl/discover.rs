@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use super::readmit::stands;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
-use crate::db::{Batch, DbError};
+use crate::db::{Batch, DbError, Family};
 use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -185,7 +186,7 @@ impl State {
         self.counters.refused += 1;
         self.count(verdict.code());
         let own = link.url.fingerprint();
-        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+        if !self.db.has(Family::Urls, &own.to_bytes())? {
             let state = UrlState::Refused {
                 reason: verdict.code().to_owned(),
                 detail: verdict.reason.to_string(),
@@ -208,7 +209,7 @@ impl State {
         self.counters.refused += 1;
         self.count(TRAPPED);
         let own = link.url.fingerprint();
-        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+        if !self.db.has(Family::Urls, &own.to_bytes())? {
             let detail = TRAPPED_DETAIL.to_owned();
             let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
             let record = new_record(link, Some(via), 0, state, now);
@@ -225,16 +226,14 @@ impl State {
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let mut maybe: Vec<Fingerprint> = accepted
-            .iter()
-            .flat_map(|one| [one.own, one.key])
-            .filter(|key| self.may_know(*key))
-            .collect();
-        maybe.sort_unstable();
-        maybe.dedup();
-        let answers = seen::get_many(&self.db, &maybe)?;
+        let mut keys: Vec<Fingerprint> =
+            accepted.iter().flat_map(|one| [one.own, one.key]).collect();
+        // In the order of the rows, so that neighbours are read together.
+        keys.sort_unstable();
+        keys.dedup();
+        let answers = seen::get_many(&self.db, &keys)?;
         let mut known: HashMap<Fingerprint, Known> =
-            maybe.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
+            keys.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
         for one in accepted {
             self.admit_one(batch, via, &one, version, &mut known, now)?;
         }
@@ -269,6 +268,10 @@ impl State {
                 Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
                 Some(Known::By(_)) | None => None,
             };
+            let by = match by {
+                Some(by) if by != one.own && !self.can_stand(by)? => None,
+                by => by,
+            };
             if let Some(by) = by.filter(|by| *by != one.own)
                 && !self.is_audited(one)
             {
@@ -290,7 +293,7 @@ impl State {
     fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        Ok(self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+        Ok(stands(&record) && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
     fn is_audited(&self, one: &Accepted<'_>) -> bool {
@@ -347,35 +350,6 @@ impl State {
         let record = new_record(one.link, via, one.hops, state, now);
         urls::put(batch, &self.db, one.own, &record);
         Ok(())
-    }
-
-    /// Puts a suppressed URL back into the frontier.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_suppressed(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-        url: Fingerprint,
-    ) -> Result<bool, DbError> {
-        let Some(how) = suppressed::get(&self.db, by, url)? else { return Ok(false) };
-        suppressed::delete(batch, &self.db, by, url, &how);
-        let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
-        let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        if !matches!(record.state, UrlState::Suppressed { .. }) {
-            return Ok(false);
-        }
-        let host = self.host_id(&parsed.host())?;
-        let rank = Rank { hops: record.hops, belongs: false, stale: false };
-        let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
-        record.state = UrlState::Queued(place);
-        urls::put(batch, &self.db, url, &record);
-        self.counters.known = self.counters.known.saturating_sub(1);
-        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
-        self.counters.queued += 1;
-        self.count("restored");
-        Ok(true)
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::dust::declared::DeclaredRule;
 use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
 use crate::url::Site;
 
@@ -65,12 +66,14 @@ impl DustSettings {
 /// What the loop tells the miner.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// A page was fetched.
-    Page(Box<Observation>, Timestamp),
+    /// A page was fetched; the number is that of its row until a checkpoint holds it.
+    Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
     Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    /// A site declares rules.
+    Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
@@ -88,8 +91,8 @@ pub(super) enum Said {
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: the book, and samples of sites.
-    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
+    /// What is to be kept: the book, and samples of sites; they hold all rows up to this number.
+    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>, u64),
 }
 
 /// Where the miner runs.
@@ -182,18 +185,22 @@ pub(super) struct Mind {
     /// Whether URLs may be fetched for the sake of rules.
     probes: bool,
     pages: u64,
+    /// Number of the last row that was told.
+    latest: u64,
     changed: Vec<Site>,
 }
 
 impl Mind {
-    pub(super) fn new(book: RuleBook, probes: bool) -> Self {
-        Mind { book, probes, pages: 0, changed: Vec::new() }
+    /// `changed` are the sites whose samples hold more than what is kept of them.
+    pub(super) fn new(book: RuleBook, probes: bool, changed: Vec<Site>) -> Self {
+        Mind { book, probes, pages: 0, latest: 0, changed }
     }
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
         let mut said = Vec::new();
         match message {
-            Tell::Page(observation, now) => {
+            Tell::Page(observation, row, now) => {
+                self.latest = row;
                 let site = observation.url.site();
                 self.book.observe(&observation);
                 if !self.changed.contains(&site) {
@@ -215,6 +222,11 @@ impl Mind {
             }
             Tell::Audited(rules, audited, known, now) => {
                 self.book.audit_result(&rules, audited, known, now);
+            }
+            Tell::Declared(site, rules) => {
+                for (rule, scope) in rules {
+                    self.book.declare(&site, rule, scope);
+                }
             }
             Tell::Suppressed(rules) => self.book.count_suppressed(&rules),
             Tell::Decide(rule, enforce, now) => {
@@ -272,6 +284,6 @@ impl Mind {
             .into_iter()
             .filter_map(|site| Some((site.clone(), self.book.encode_site(&site)?)));
         let samples = samples.collect();
-        Said::Keep(self.book.encode_rules(), samples)
+        Said::Keep(self.book.encode_rules(), samples, self.latest)
     }
 }

@@ -24,13 +24,16 @@ mod hosts;
 mod learn;
 mod learner;
 pub mod log;
+mod names;
 pub mod near;
+mod readmit;
 mod repeats;
 mod run;
 mod settings;
 mod settle;
 mod snapshot;
 mod state;
+mod told;
 pub mod verify;
 mod visit;
 

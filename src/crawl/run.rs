@@ -1,7 +1,6 @@
 //! The loop.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +13,7 @@ use super::admit::Admitted;
 use super::discover::SeedUrl;
 use super::edge::{Edge, Store};
 use super::error::CrawlError;
+use super::names::{self, AHEAD_MAX, Looked};
 use super::snapshot::{Brake, Slowest, Snapshot};
 use super::state::State;
 use super::visit::{Task, Tools, Visit, VisitError, visit};
@@ -24,6 +24,7 @@ use crate::dns::Resolve;
 use crate::dust::RuleId;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
 use crate::frontier::{Errand, HostId, Next};
+use crate::url::Host;
 use crate::{content, extract};
 
 /// Steps of the frontier between two looks at what else has happened.
@@ -120,6 +121,8 @@ pub struct Options {
     pub content: content::Settings,
     /// Whether known payloads become revisit records.
     pub revisits: bool,
+    /// Whether answers of name servers are archived.
+    pub dns: bool,
     /// How often state and archive are made safe against a power cut.
     pub sync_interval: Span,
     /// Directories whose disks are watched; empty in a simulation.
@@ -139,8 +142,8 @@ pub struct Crawl<R, F, S> {
     tools: Arc<Tools>,
     visits: JoinSet<Result<Visit, VisitError>>,
     flights: HashMap<Id, Admitted>,
-    /// Hosts whose address is looked up before they get a back queue.
-    lookups: JoinSet<(HostId, Option<IpAddr>)>,
+    /// Names that are looked up before their hosts are due.
+    lookups: JoinSet<Looked>,
     /// Visits whose records come after one that is not settled yet, by the archive's order.
     held: BTreeMap<u64, (Admitted, Visit)>,
     next_record: u64,
@@ -167,6 +170,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             near: state.looks_up_near(),
             agent: state.agent.clone(),
             revisits: options.revisits,
+            dns: options.dns,
         });
         Crawl {
             edge,
@@ -235,9 +239,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 biased;
                 Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
                 Some(found) = self.lookups.join_next() => {
-                    if let Ok((host, address)) = found {
-                        let now = self.edge.clock.now();
-                        self.state.looked_up(host, address, now)?;
+                    if let Ok(looked) = found {
+                        self.state.looked_up(looked, self.edge.clock.now())?;
                     }
                 }
                 command = commands.recv(), if open => match command {
@@ -270,7 +273,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.waking.is_none()
             && self.paused_by.is_none()
             && !self.state.is_draining()
-            && self.state.readmit.is_empty();
+            && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
@@ -317,15 +320,29 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     /// Resolves the names of hosts whose group is not known yet.
     fn look_up(&mut self) {
         for (id, name) in self.state.take_lookups() {
-            let edge = self.edge.clone();
-            let future = async move {
-                let resolved = edge.resolve.resolve(&name).await;
-                let address =
-                    resolved.ok().and_then(|resolved| resolved.addresses.first().copied());
-                (id, address)
-            };
-            self.lookups.spawn_on(future, &self.options.visits);
+            self.spawn_lookup(name, Some(id));
         }
+    }
+
+    /// Resolves the names of hosts that are due soon, so that their fetches need not wait for it.
+    fn look_ahead(&mut self, now: Timestamp) {
+        let ahead = self.state.settings.names_ahead.get();
+        let room = AHEAD_MAX.saturating_sub(self.lookups.len());
+        if ahead.is_zero() || self.state.frontier.is_paused() {
+            return;
+        }
+        let until = now.plus(ahead);
+        let due = self.state.frontier.due_before(until).map(|active| &active.record.name);
+        let unknown = due.filter(|name| !self.edge.resolve.knows(name, until));
+        let names: Vec<Host> = unknown.take(room).cloned().collect();
+        for name in names {
+            self.spawn_lookup(name, None);
+        }
+    }
+
+    fn spawn_lookup(&mut self, name: Host, group_of: Option<HostId>) {
+        let future = names::look_up(self.edge.clone(), name, group_of, self.options.dns);
+        self.lookups.spawn_on(future, &self.options.visits);
     }
 
     fn earlier(&self, at: Timestamp) -> Timestamp {
@@ -346,6 +363,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             via: admitted.via.clone(),
             rules_version: admitted.rules_version,
             robots: admitted.robots.clone(),
+            usage: admitted.usage.clone(),
             boilerplate: self.state.boilerplate(&waiting.url.site())?,
             errors: self.state.errors_of(&waiting.url.host())?,
             tools: self.tools.clone(),
@@ -487,6 +505,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     async fn tick(&mut self) -> Result<(), CrawlError> {
         let now = self.edge.clock.now();
         self.watch_disks();
+        self.look_ahead(now);
         if now.since(self.synced) >= self.options.sync_interval.get() {
             self.synced = now;
             // The archive first (I5): the state must never know of a record that a power cut takes.
@@ -580,6 +599,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         // What is still in flight is not settled: its rows are where they were, and the archive's
         // next opening cuts its records off.
         self.visits.shutdown().await;
+        self.lookups.shutdown().await;
         self.edge.store.sync().await?;
         let now = self.edge.clock.now();
         self.state.close_learning(now)?;

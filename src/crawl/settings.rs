@@ -23,6 +23,9 @@ pub struct Settings {
     pub host_cache: usize,
     /// robots.txt files held in memory.
     pub robots_cache: usize,
+    /// How long before a host is due its name is looked up, so that no fetch waits for a name
+    /// server; zero looks names up when they are needed.
+    pub names_ahead: Span,
     /// Time that fetches in flight get to finish after a first Ctrl-C.
     pub grace: Span,
     /// Size at which the crawl log begins a new file.
@@ -39,6 +42,7 @@ impl Default for Settings {
             robots_failures_max: 6,
             host_cache: 16_384,
             robots_cache: 2_048,
+            names_ahead: Span::secs(2),
             grace: Span::secs(10),
             log_size: ByteSize::mib(256),
         }

@@ -10,7 +10,7 @@ use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
-use super::visit::{PageFacts, Visit, robots_outcome};
+use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -19,8 +19,8 @@ use crate::db::families::content as contents;
 use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::{names, urls};
-use crate::dns;
+use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, HostStatus, Lease, Rest, UrlState};
@@ -79,7 +79,10 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
-        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
+        if let Some(addresses) = &visit.resolved {
+            let host = admitted.lease.waiting.url.host();
+            self.note_addresses(&mut batch, &host, addresses, visit.ended)?;
+        }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
@@ -107,27 +110,6 @@ impl State {
             }
             Behaviour::Unreachable { .. } | Behaviour::Local => behaviour,
         }
-    }
-
-    /// Adds the addresses of a name that was resolved anew to the history of the name.
-    fn note_addresses(
-        &self,
-        batch: &mut Batch,
-        lease: &Lease,
-        visit: &Visit,
-    ) -> Result<(), CrawlError> {
-        let Some(addresses) = &visit.resolved else { return Ok(()) };
-        let host = lease.waiting.url.host();
-        if host.ip().is_some() {
-            return Ok(());
-        }
-        let stored = names::get(&self.db, host.as_str())?;
-        // A history that cannot be read is begun anew: it decides nothing.
-        let mut history =
-            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
-        history.observe(addresses, visit.ended);
-        names::put(batch, &self.db, host.as_str(), &history.encode());
-        Ok(())
     }
 
     fn settle_page(
@@ -225,8 +207,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -269,7 +250,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -278,8 +259,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -370,7 +355,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())
@@ -444,6 +428,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }
@@ -601,7 +588,7 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
     match &*visit.outcome {
         Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
-            Behaviour::Busy { took, retry_after: retry_after(answer, visit.ended) }
+            Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
         Outcome::Failed(failed) => match failed.failure {
@@ -610,15 +597,4 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
             _ => Behaviour::Good { took },
         },
     }
-}
-
-/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3).
-fn retry_after(answer: &Answer, ended: Timestamp) -> Option<Duration> {
-    let text = answer.header_text("retry-after")?;
-    if let Ok(secs) = text.parse::<u64>() {
-        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
-    }
-    let date = httpdate::parse_http_date(&text).ok()?;
-    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
-    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
 }

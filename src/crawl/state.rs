@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use growable_bloom_filter::GrowableBloom;
 use lru::LruCache;
 use tokio::sync::Notify;
 
@@ -20,6 +19,7 @@ use super::near::NearMode;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::snapshot::{Slowest, typical_gap};
+use super::told;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -38,10 +38,6 @@ use crate::frontier::{
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
-
-/// Share of misses that the filter in front of the seen test lets through to RocksDB, which answers
-/// exactly: at 1 in 100 it takes about 10 bits a URL.
-const BLOOM_ERROR: f64 = 0.01;
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
@@ -80,7 +76,6 @@ pub struct State {
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
     pub(super) hosts: Hosts,
-    bloom: GrowableBloom,
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
@@ -108,6 +103,8 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -127,8 +124,6 @@ pub struct Parts {
     pub robots_settings: robots::Settings,
     /// Product token: what robots.txt calls us.
     pub agent: String,
-    /// URLs that the seen filter is sized for.
-    pub expected_urls: u64,
     /// The crawl log.
     pub log: CrawlLog,
     /// The lives of rules.
@@ -189,10 +184,6 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            bloom: GrowableBloom::new(
-                BLOOM_ERROR,
-                usize::try_from(parts.expected_urls.max(1000)).unwrap_or(usize::MAX),
-            ),
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
@@ -212,6 +203,7 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
@@ -231,7 +223,7 @@ impl State {
         let mut samples = Vec::new();
         dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         let unusable = |error: String| CrawlError::Rules(error);
-        let book = match meta::rule_book(&self.db)? {
+        let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(bytes) => {
                 let samples = samples.iter().map(Vec::as_slice);
@@ -247,7 +239,8 @@ impl State {
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())
@@ -262,9 +255,6 @@ impl State {
         let interrupted = self.release_leases(&mut batch, now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
-        seen::each(&db, |key| {
-            self.bloom.insert(key.0);
-        })?;
         let counts = line::count(&db)?;
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
@@ -375,14 +365,8 @@ impl State {
         Ok(self.hosts.create(name.clone(), &mut self.serials.host))
     }
 
-    /// Returns true if the URL-seen filter says that a key may be known.
-    pub(super) fn may_know(&self, key: Fingerprint) -> bool {
-        self.bloom.contains(key.0)
-    }
-
     /// Marks a key as known.
     pub(super) fn know(&mut self, batch: &mut Batch, key: Fingerprint, known: seen::Known) {
-        self.bloom.insert(key.0);
         seen::put(batch, &self.db, key, known);
     }
 
@@ -494,17 +478,18 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn looked_up(
+    pub(super) fn group_found(
         &mut self,
         id: HostId,
-        address: Option<std::net::IpAddr>,
+        address: Option<&std::net::IpAddr>,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         self.frontier.lookup_ended();
         let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
         // A name without an address fails by itself, in a group of its own.
         let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
-        record.group = Some(address.map_or_else(own, super::settle::group_of_address));
+        record.group =
+            Some(address.map_or_else(own, |address| super::settle::group_of_address(*address)));
         let mut batch = Batch::default();
         if let Standing::InLine(place) = record.standing {
             let place = Place { priority: place.priority, serial: self.next_row() };
@@ -659,6 +644,10 @@ impl State {
             queue::delete(&mut batch, &self.db, id, *place);
             let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
+            if let Item::Robots { origin, .. } = item {
+                let why = format!("it redirects to {}, which is given up", record.name);
+                self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
             {
@@ -668,6 +657,7 @@ impl State {
                     at: now,
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;
                 self.count("host-given-up");

@@ -23,6 +23,7 @@ mod recorder;
 mod request;
 mod roots;
 mod settings;
+mod turns;
 
 pub use client::{FetchError, HyperFetch};
 pub use failure::RetryPolicy;

@@ -34,8 +34,8 @@ pub struct Settings {
     /// Most links from a seed. High by default: long lists are paged, and traps are recognised by
     /// their content long before.
     pub hops_max: u16,
-    /// Most redirects in a row; 20 is where browsers stop. They cost no hops, so that only this ends
-    /// a chain that grows for ever.
+    /// Most redirects in a row; 20 is where browsers stop. They cost no hops, so that only this
+    /// ends a chain that grows for ever.
     pub redirects_max: u16,
     /// Longest URL in bytes; 2048 is what servers and browsers have in common.
     pub url_length_max: u32,

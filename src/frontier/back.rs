@@ -524,6 +524,13 @@ impl Frontier {
         (self.hosts.len(), self.heap.range(..later).count())
     }
 
+    /// Returns the hosts whose group may be fetched before `at`, soonest first; those being fetched
+    /// are not among them.
+    pub fn due_before(&self, at: Timestamp) -> impl Iterator<Item = &Active> {
+        let groups = self.heap.range(..(at, 0)).filter_map(|(_, key)| self.groups.get(key));
+        groups.flat_map(|group| &group.members).filter_map(|(_, id)| self.hosts.get(id))
+    }
+
     /// Returns the front queues.
     pub fn selector(&self) -> &Selector {
         &self.selector

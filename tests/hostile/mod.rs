@@ -13,6 +13,7 @@
 
 mod site;
 mod table;
+mod terminal;
 mod world;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,7 @@
 //! One crawl of one hostile host beside a healthy one, and the verdict on it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,9 +20,13 @@ use crawler::fetch::{HyperFetch, user_agent};
 use crawler::filter::{Filter, Scope};
 use crawler::frontier::{Frontier, Politeness, Rules, UrlState};
 use crawler::url::CrawlUrl;
+use flate2::read::MultiGzDecoder;
 
 use super::site::{ADDRESS, Site, Speech, healthy, page_path, tally};
 use crate::loopback::name_server::{NameServer, Reply as Dns};
+
+/// What the web's URLs call their passwords in these tests; it stands nowhere but in pages.
+const SECRET: &str = "secret";
 
 /// Pages of the healthy site.
 const HEALTHY_PAGES: usize = 12;
@@ -285,7 +290,6 @@ impl World {
             settings: limits.crawl.clone(),
             robots_settings: limits.robots.clone(),
             agent: "crawler".to_owned(),
-            expected_urls: 10_000,
             log: CrawlLog::open(&self.logs(), 1 << 26).unwrap(),
             rule_log: JsonLog::open(&self.logs().join("rules.jsonl")).unwrap(),
             repeats: limits.repeats.clone(),
@@ -329,6 +333,7 @@ impl World {
             extract: limits.extract.clone(),
             content: Default::default(),
             revisits: true,
+            dns: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),
             wake: Default::default(),
@@ -456,6 +461,13 @@ impl World {
                 wrong.push(format!("{} took {} ms", line.url, line.took_ms));
             }
         }
+        let heads = self.bad.log.heads();
+        if heads.iter().any(|head| head.contains("\r\nCookie:") || head.contains("uthorization:")) {
+            wrong.push("a cookie or a credential was sent".to_owned());
+        }
+        if ran.raw_log.contains(SECRET) || ran.ledger.keys().any(|url| url.contains(SECRET)) {
+            wrong.push("a credential in the crawl log or the ledger".to_owned());
+        }
         if ran.raw_log.chars().any(|c| c.is_control() && c != '\n') {
             wrong.push("a control character in the crawl log".to_owned());
         }
@@ -472,6 +484,22 @@ impl World {
         let report = crawler::archive::verify(&self.archive).unwrap();
         if !report.problems.is_empty() {
             wrong.push(format!("archive: {:?}", report.problems));
+        }
+        let mut text = Vec::new();
+        for entry in std::fs::read_dir(&self.archive).unwrap() {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            // What is no gzip is an index, and read as it is.
+            if MultiGzDecoder::new(&bytes[..]).read_to_end(&mut text).is_err() {
+                text.extend(bytes);
+            }
+        }
+        let of_ours = |line: &&[u8]| {
+            let starts = [&b"WARC-"[..], b"via:", b"GET ", b"Host:", b"Referer:", b"test,"];
+            starts.iter().any(|start| line.starts_with(start))
+        };
+        let mut lines = text.split(|byte| *byte == b'\n').filter(of_ours);
+        if lines.any(|line| memchr::memmem::find(line, SECRET.as_bytes()).is_some()) {
+            wrong.push("a credential in what the archive says itself".to_owned());
         }
     }
 }
@@ -494,10 +522,5 @@ impl Ran {
                 }
             }
         }
-    }
-
-    /// Returns the hosts that were asked, robots.txt included.
-    pub(crate) fn hosts(&self) -> BTreeSet<&str> {
-        self.lines.iter().map(|line| line.host.as_str()).collect()
     }
 }

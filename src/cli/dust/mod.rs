@@ -100,7 +100,7 @@ fn rules_of(common: &Common, file: Option<&PathBuf>) -> Result<Vec<Rule>, Failed
 }
 
 /// Returns the rule book of a crawl, without its samples.
-fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
+pub(super) fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
     let Some(bytes) = meta::rule_book(db)? else { return Ok(None) };
     let book = RuleBook::decode(config.dust.book(), &bytes, [])
         .context("failed to read the learned rules")?;

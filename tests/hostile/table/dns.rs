@@ -46,6 +46,28 @@ pub(crate) fn cases() -> Vec<Case> {
             "an IPv6 address of the link",
             Dns::V6("fe80::1".parse().unwrap()),
         ),
+        case("x_dns_alias_chain", "an alias of an alias, twelve deep", http_by(|_| None))
+            .zone(&[
+                ("bad.test", Dns::Alias("c1.test")),
+                ("c1.test", Dns::Alias("c2.test")),
+                ("c2.test", Dns::Alias("c3.test")),
+                ("c3.test", Dns::Alias("c4.test")),
+                ("c4.test", Dns::Alias("c5.test")),
+                ("c5.test", Dns::Alias("c6.test")),
+                ("c6.test", Dns::Alias("c7.test")),
+                ("c7.test", Dns::Alias("c8.test")),
+                ("c8.test", Dns::Alias("c9.test")),
+                ("c9.test", Dns::Alias("c10.test")),
+                ("c10.test", Dns::Alias("c11.test")),
+                ("c11.test", Dns::V4(vec![ADDRESS], 60)),
+            ])
+            .at("/", "done 200|failed host-given-up|refused robots-unreachable")
+            .lost(),
+        case("x_dns_alias_pair", "two names that are aliases of each other", http_by(|_| None))
+            .zone(&[("bad.test", Dns::Alias("c1.test")), ("c1.test", Dns::Alias("bad.test"))])
+            .at("/", "failed host-given-up|refused robots-unreachable")
+            .requests(0)
+            .lost(),
         named("dns_trunc", "answers in full by TCP only", Dns::Cut(ADDRESS)),
         named(
             "x_dns_mixed",

@@ -51,8 +51,8 @@ fn loops() -> Vec<Case> {
                 Some(go("302 Found", &format!("/bad{}", n + 1)))
             }),
         )
-        .at("/bad19", "done 302")
-        .at("/bad20", "refused too-many-redirects")
+        .at("/bad20", "done 302")
+        .at("/bad21", "refused too-many-redirects")
         .requests(26),
         case(
             "x_redir_cookie",

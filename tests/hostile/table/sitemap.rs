@@ -75,7 +75,8 @@ pub(crate) fn cases() -> Vec<Case> {
         .asked("/found", 1..=1),
         case("x_sm_foreign", "URLs of other hosts, files and the inside", only(|port| format!(
             "<urlset><url><loc>http://127.0.0.1:{port}/internal/a</loc></url>\
-             <url><loc>file:///etc/passwd</loc></url><url><loc>//localhost:{port}/internal/b</loc></url>\
+             <url><loc>file:///etc/passwd</loc></url>\
+             <url><loc>//localhost:{port}/internal/b</loc></url>\
              {}</urlset>", url(port, "/found")
         )))
         .never("/internal")
