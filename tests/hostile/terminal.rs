@@ -23,7 +23,7 @@ fn evil(ask: &Ask<'_>) -> Option<Reply> {
                 "User-agent: *\nDisallow: /secret{EVIL}\nDisallow: /secret\nSitemap: /s{EVIL}\n"
             ),
         ),
-        "/redirect" => raw(format!("HTTP/1.1 302 F\u{9b}31m\r\nLocation: /to\u{9b}31m\r\n\r\n")),
+        "/redirect" => raw("HTTP/1.1 302 F\u{9b}31m\r\nLocation: /to\u{9b}31m\r\n\r\n"),
         "/type" => answer("200 OK", "Content-Type: te\u{9b}31mxt/\u{9b}31mhtml\r\n", "x"),
         "/status" => raw(format!("HTTP/1.1 2{EVIL}00 OK\r\n\r\n")),
         "/missing" => answer("404 Not \u{9b}31m Found", "", "x"),

@@ -169,7 +169,7 @@ fn http2(authority: &Authority) -> Vec<Case> {
             "an answer without a status",
             after(&[frame(HEADERS, END_HEADERS, 1, &[0x40, 1, b'a', 1, b'b'])]),
         ),
-        never("h2_stall", "headers, and never a body", after(&[head.clone()])),
+        never("h2_stall", "headers, and never a body", after(std::slice::from_ref(&head))),
         never(
             "h2_rst",
             "a reset within the body",
