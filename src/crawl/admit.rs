@@ -22,6 +22,10 @@ const REDIRECT_POLL: Duration = Duration::from_secs(10);
 /// How long a redirected robots.txt may take before it counts as no answer.
 const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
 
+/// How long an answer on one port speaks for a host that does not answer on another. Longer, and a
+/// machine that is gone would be asked for each of its URLs on the other port.
+const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
+
 /// A lease that may be used, and what was decided on the way.
 #[derive(Debug)]
 pub(super) struct Admitted {
@@ -107,7 +111,9 @@ impl State {
                 Leave::Refuse { reason: "robots-unreachable", detail: reason }
             }
             // The others of the host must not wait for a port on which nobody answers.
-            (false, _) if entry.is_stale(now) || self.answers_elsewhere(lease.host, &origin) => {
+            (false, _)
+                if entry.is_stale(now) || self.answers_elsewhere(lease.host, &origin, now) =>
+            {
                 self.seek_robots(url, &origin, now)?
             }
             (false, _) => Leave::Hold(entry.valid_until),
@@ -158,10 +164,11 @@ impl State {
         Ok(())
     }
 
-    /// Returns true if the host has answered lately, and on another port than that of `origin`:
-    /// then what fails is that port and not the host.
-    pub(super) fn answers_elsewhere(&self, host: HostId, origin: &Origin) -> bool {
-        self.answered.peek(&host).is_some_and(|port| *port != origin.port)
+    /// Returns true if the host has answered lately, and last on another port than that of
+    /// `origin`: then what fails is that port and not the host.
+    pub(super) fn answers_elsewhere(&self, host: HostId, origin: &Origin, now: Timestamp) -> bool {
+        let lately = |at: Timestamp| now.since(at) < ANSWERED_LATELY;
+        self.answered.peek(&host).is_some_and(|(port, at)| *port != origin.port && lately(*at))
     }
 
     fn pass_gates(

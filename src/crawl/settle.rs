@@ -97,14 +97,14 @@ impl State {
     fn note_answer(&mut self, lease: &Lease, visit: &Visit) -> Behaviour {
         let behaviour = behaviour_of(visit);
         match behaviour {
-            Behaviour::Unreachable { took }
-                if self.answers_elsewhere(lease.host, &lease.waiting.url.origin()) =>
+            Behaviour::Unreachable { .. }
+                if self.answers_elsewhere(lease.host, &lease.waiting.url.origin(), visit.ended) =>
             {
-                Behaviour::Good { took }
+                Behaviour::Local
             }
             Behaviour::Good { .. } | Behaviour::Busy { .. } => {
                 if matches!(*visit.outcome, Outcome::Answer(_)) {
-                    self.answered.put(lease.host, lease.waiting.url.port());
+                    self.answered.put(lease.host, (lease.waiting.url.port(), visit.ended));
                 }
                 behaviour
             }

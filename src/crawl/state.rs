@@ -79,8 +79,8 @@ pub struct State {
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
-    /// The port on which a host answered last.
-    pub(super) answered: LruCache<HostId, u16>,
+    /// The port on which a host answered last, and when.
+    pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     models: LruCache<Site, SiteModel>,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
