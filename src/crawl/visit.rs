@@ -153,8 +153,8 @@ where
         written: None,
     };
     let mut revisit = None;
-    if let (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) = (&*outcome, task.purpose) {
-        let mut facts = page_facts(&task, answer).map_err(VisitError::Db)?;
+    let (task, facts) = read(task, &outcome).await?;
+    if let (Outcome::Answer(answer), Some(mut facts)) = (&*outcome, facts) {
         visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
         let first = earlier(&task, answer).map_err(VisitError::Db)?;
         let own = task.url.fingerprint();
@@ -167,6 +167,43 @@ where
         visit.written = Some(patiently(|| edge.store.write(capture.clone())).await?);
     }
     Ok(visit)
+}
+
+/// Decoded bytes from which on a page is read where that holds no other host up: half a second of
+/// work, at the worst.
+const READ_ASIDE: usize = 1 << 20;
+
+/// Reads a page; what is none has no facts.
+async fn read(task: Task, outcome: &Arc<Outcome>) -> Result<(Task, Option<PageFacts>), VisitError> {
+    let large = match &**outcome {
+        Outcome::Answer(answer) => answer.body.len() > READ_ASIDE,
+        Outcome::Failed(_) => false,
+    };
+    if !large {
+        let facts = facts_of(&task, outcome).map_err(VisitError::Db)?;
+        return Ok((task, facts));
+    }
+    let outcome = outcome.clone();
+    let aside = tokio::task::spawn_blocking(move || {
+        let facts = facts_of(&task, &outcome);
+        (task, facts)
+    });
+    match aside.await {
+        Ok((task, facts)) => Ok((task, facts.map_err(VisitError::Db)?)),
+        // A bug of ours is told by whoever joins this visit.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is going down, and this visit with it.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+fn facts_of(task: &Task, outcome: &Outcome) -> Result<Option<PageFacts>, DbError> {
+    match (outcome, task.purpose) {
+        (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) => {
+            page_facts(task, answer).map(Some)
+        }
+        (Outcome::Answer(_), Purpose::Robots) | (Outcome::Failed(_), _) => Ok(None),
+    }
 }
 
 /// Writes to the archive; while the disk is full it waits, for the loop has paused the crawl

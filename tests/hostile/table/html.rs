@@ -38,7 +38,8 @@ pub(crate) fn cases() -> Vec<Case> {
 fn huge() -> Vec<Case> {
     let found = "<a href=/found>a</a>";
     let big = |id: &'static str, does: &'static str, body: String, reached: bool| {
-        let case = case(id, does, html(body)).at("/bad", "done 200|done 200 length").with(large);
+        let case = case(id, does, html(body)).at("/bad", "done 200|done 200 length");
+        let case = case.with(large).heavy();
         let case = case.sends(64 << 20);
         if reached { case.asked("/found", 1..=1) } else { case }
     };
@@ -113,6 +114,7 @@ fn huge() -> Vec<Case> {
             limits.filter.host_pages_max = 40;
         })
         .requests(60)
+        .heavy()
         .at("/n9000", "refused host-pages")
         .at("/n99999", "unknown")
         .lost(),
@@ -122,6 +124,7 @@ fn huge() -> Vec<Case> {
             html("<a href=/found>x</a>".repeat(100_000)),
         )
         .with(large)
+        .heavy()
         .asked("/found", 1..=1),
         case(
             "x_css_import_loop",
@@ -197,6 +200,7 @@ fn bytes() -> Vec<Case> {
         case("x_html_empty", "an empty page", html("")).at("/bad", "done 200"),
         case("x_html_only_space", "a megabyte of blanks", html(" ".repeat(1 << 20)))
             .with(large)
+.heavy()
             .at("/bad", "done 200"),
     ]
 }
@@ -337,6 +341,7 @@ fn types() -> Vec<Case> {
         .at("/bad", "done 200"),
         case("x_pdf_as_html", "a document called a page", typed("text/html", b"%PDF-1.7\n%\xe2\xe3\n".repeat(3000)))
             .with(large)
+.heavy()
             .at("/bad", "done 200"),
     ]
 }
