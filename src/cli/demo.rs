@@ -12,7 +12,7 @@ use serde_json::json;
 use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, report};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::crawl::SeedUrl;
@@ -29,6 +29,9 @@ pub(super) struct DemoArgs {
     /// Keep what an earlier demo left and go on with it
     #[arg(long)]
     keep: bool,
+    /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    dashboard: Option<String>,
 }
 
 /// Serves the demo web, crawls it, and compares what was found with what there is.
@@ -39,7 +42,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         .thread_name("demo web")
         .build()
         .context("start the demo web")?;
-    let dir = settings(common, None)?.dir;
+    let dir = settings(common, None, None)?.dir;
     let port = if args.keep { port_of(&dir)? } else { 0 };
     let server = runtime.block_on(async {
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
@@ -53,7 +56,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
              begin anew without --keep"
         ),
     })?;
-    let config = settings(common, Some(&server))?;
+    let config = settings(common, Some(&server), args.dashboard.as_deref())?;
     if !args.keep && config.dir.exists() {
         clear(&config)?;
     }
@@ -74,12 +77,14 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
     let rules = avoided(&config, server.web())?;
+    let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
         let report = json!({
             "summary": summary,
             "documents": all,
             "documents_fetched": found,
             "rules": rules,
+            "report": page,
         });
         println!("{report}");
     } else {
@@ -89,6 +94,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
             println!("{rule}");
         }
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
+        println!("report: {}", page.display());
     }
     runtime.block_on(server.shutdown());
     let exit = exit_of(&config, &summary);
@@ -124,7 +130,11 @@ fn note_port(dir: &Path, port: u16) -> Result<(), Failed> {
 }
 
 /// Returns the settings of the demo; without a server, as far as they do not depend on it.
-fn settings(common: &Common, server: Option<&Server>) -> Result<Config, Failed> {
+fn settings(
+    common: &Common,
+    server: Option<&Server>,
+    dashboard: Option<&str>,
+) -> Result<Config, Failed> {
     let set =
         |key: &str, value: String| Override { key: key.to_owned(), value, source: Source::Flag };
     let mut overrides = vec![
@@ -139,6 +149,7 @@ fn settings(common: &Common, server: Option<&Server>) -> Result<Config, Failed> 
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
+    overrides.extend(session::listen(dashboard));
     if let Some(server) = server {
         overrides.push(set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))));
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
+use super::tally::Due;
 use crate::clock::Timestamp;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
@@ -38,6 +39,8 @@ pub(super) struct Admitted {
     /// What robots.txt says of the use of contents: name and value as they stood.
     pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
+    /// What the host's pace said then.
+    pub(super) due: Due,
 }
 
 enum Leave {
@@ -199,11 +202,7 @@ impl State {
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let total = Usage {
-            pages: self.counters.done + self.counters.in_flight,
-            bytes: self.counters.bytes,
-        };
-        let verdict = self.filter.fetch(&url, &host, &total);
+        let verdict = self.filter.fetch(&url, &host, &self.used());
         if !verdict.accept {
             let detail = verdict.reason.to_string();
             return self.refuse(lease, verdict.code(), detail, now);
@@ -241,6 +240,8 @@ impl State {
         robots: Option<String>,
         now: Timestamp,
     ) -> Result<Admitted, CrawlError> {
+        let active = self.frontier.active(lease.host);
+        let due = active.map_or(Due::default(), |active| Due::of(&active.record.pace));
         let mut batch = Batch::default();
         let record = LeaseRecord { url: lease.waiting.url.to_string(), given: now };
         hosts::put_lease(&mut batch, &self.db, lease.host, &record);
@@ -257,7 +258,7 @@ impl State {
             Some(_) => self.usage_of(&lease.waiting.url.origin())?,
             None => Vec::new(),
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via })
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via, due })
     }
 
     /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
@@ -277,6 +278,9 @@ impl State {
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
+        if lease.waiting.errand == Errand::Page {
+            self.shape.remove(lease.waiting.hops, place.priority);
+        }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];

@@ -323,6 +323,7 @@ impl State {
             return Ok(());
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
+        self.shape.add(one.hops, place.priority);
         let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;

@@ -150,12 +150,14 @@ impl State {
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
+        self.seen_of.note_audit();
         self.tell(Tell::Audited(rules, fetched, known, now));
         Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
     pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+        self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
             // Counting says nothing at once that could not wait for the next page.
@@ -272,6 +274,7 @@ impl State {
                     }
                 }
                 Said::Events(events) => self.note_events(&events)?,
+                Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
@@ -295,7 +298,9 @@ impl State {
     fn note_events(&mut self, events: &[RuleEvent]) -> Result<(), CrawlError> {
         for event in events {
             self.rule_log.write(event)?;
+            self.seen_of.note_rule(event);
             if event.readmits() {
+                self.tally.rules_retracted += 1;
                 self.readmit.push_back(event.rule);
             }
         }
@@ -341,14 +346,19 @@ impl State {
         Ok(())
     }
 
-    /// Passes an operator's decision about a rule on to the miner.
-    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
-        if !self.learner.is_on() {
-            return "rules are off in this crawl (dust.mode)".to_owned();
-        }
+    /// Passes an operator's decision about a rule on to the miner; returns false if it is too busy
+    /// to hear it.
+    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> bool {
+        let dropped = self.learner.dropped();
         self.tell(Tell::Decide(id, enforce, now));
-        let word = if enforce { "put in force" } else { "taken out of force" };
-        format!("rule {id} is {word} as soon as the miner has heard of it")
+        self.learner.dropped() == dropped
+    }
+
+    /// Asks the miner to show its rules; it answers when it has time.
+    pub(super) fn ask_for_rules(&mut self) {
+        if self.learner.is_on() {
+            self.tell(Tell::Show);
+        }
     }
 
     /// Ends the miner's part of a run.

@@ -11,6 +11,7 @@ use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -42,11 +43,12 @@ impl State {
     pub(super) fn settle(
         &mut self,
         admitted: Admitted,
-        visit: Visit,
+        mut visit: Visit,
         content: &content::Settings,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
+        self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
@@ -85,8 +87,10 @@ impl State {
         }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        self.tally.fetched(admitted.due, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
     }
@@ -112,6 +116,20 @@ impl State {
         }
     }
 
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
+        }
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
+    }
+
     fn settle_page(
         &mut self,
         batch: &mut Batch,
@@ -124,6 +142,10 @@ impl State {
         match &*visit.outcome {
             Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
             Outcome::Answer(answer) => {
+                if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
+                    line.then = "retry".to_owned();
+                    return Ok(());
+                }
                 if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
@@ -147,6 +169,23 @@ impl State {
         Ok(again)
     }
 
+    /// Puts a URL whose server asks for a signed request at the end of its queue; returns false if
+    /// it was tried too often to go on.
+    fn put_off_unsigned(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+    ) -> Result<bool, CrawlError> {
+        let again = admitted.lease.waiting.attempts < self.settings.retries_max;
+        if again {
+            self.count("asked-to-sign");
+            self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            })?;
+        }
+        Ok(again)
+    }
+
     fn requeue(
         &mut self,
         batch: &mut Batch,
@@ -157,6 +196,7 @@ impl State {
         self.take_row(batch, &admitted.lease);
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -175,9 +215,11 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        // A fault of ours costs no URL, however often it comes.
         let most = match failed.failure.retry().max_retries {
+            // A fault of ours costs no URL, however often it comes.
             u32::MAX => u32::MAX,
+            // Name servers are ours as well: their number of tries spans an hour.
+            most if failed.failure == Failure::DnsFailed => most,
             most => most.min(u32::from(self.settings.retries_max)),
         };
         self.proxy_failures = match failed.failure {
@@ -227,6 +269,7 @@ impl State {
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
         line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        self.tally.near_duplicates += u64::from(facts.near.is_some());
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
@@ -408,6 +451,11 @@ impl State {
         visit: &Visit,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
+        if is_ours(&visit.outcome) {
+            // It says nothing of the file; whoever needs it asks again when the host is due.
+            self.pending_robots.remove(&origin);
+            return Ok(());
+        }
         let url = &lease.waiting.url;
         let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
         let fetched = match outcome {
@@ -583,6 +631,12 @@ pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&text) >> 1
 }
 
+/// True for a fault that says nothing of the host.
+fn is_ours(outcome: &Outcome) -> bool {
+    let ours = [Failure::LocalFailure, Failure::ProxyFailed];
+    matches!(outcome, Outcome::Failed(failed) if ours.contains(&failed.failure))
+}
+
 /// Says what a visit tells of its host.
 fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
@@ -591,8 +645,8 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
             Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
         Outcome::Failed(failed) => match failed.failure {
-            Failure::LocalFailure | Failure::ProxyFailed => Behaviour::Local,
             failure if failure.retry().condemns_host => Behaviour::Unreachable { took },
             _ => Behaviour::Good { took },
         },

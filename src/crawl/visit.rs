@@ -212,10 +212,16 @@ pub(super) async fn patiently<T, F>(attempt: impl Fn() -> F) -> Result<T, VisitE
 where
     F: Future<Output = Result<T, ArchiveError>>,
 {
+    let mut said = false;
     loop {
         match attempt().await {
             Ok(written) => return Ok(written),
-            Err(error) if error.is_full() => tokio::time::sleep(FULL_DISK_PAUSE).await,
+            Err(error) if error.is_full() => {
+                if !std::mem::replace(&mut said, true) {
+                    tracing::warn!(%error, "a visit waits until its records can be written");
+                }
+                tokio::time::sleep(FULL_DISK_PAUSE).await;
+            }
             Err(error) => return Err(VisitError::Archive(error)),
         }
     }

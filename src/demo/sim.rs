@@ -281,6 +281,7 @@ fn answer(
         tls: request.url.is_https().then(|| ("TLSv1.3".to_owned(), "simulated".to_owned())),
         began,
         timing,
+        asked_to_sign: false,
     }
 }
 

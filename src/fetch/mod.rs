@@ -23,6 +23,7 @@ mod recorder;
 mod request;
 mod roots;
 mod settings;
+mod signature;
 mod turns;
 
 pub use client::{FetchError, HyperFetch};
@@ -30,6 +31,7 @@ pub use failure::RetryPolicy;
 pub use proxy::Proxy;
 pub use request::{mail_of, user_agent};
 pub use settings::Settings;
+pub use signature::{DIRECTORY_PATH, SignatureError, SigningKey};
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -175,6 +177,8 @@ pub struct Answer {
     pub began: Timestamp,
     /// How long each part took.
     pub timing: Timing,
+    /// The server asks for a signed request, and the next one to it will be signed.
+    pub asked_to_sign: bool,
 }
 
 impl Answer {

@@ -357,6 +357,16 @@ impl Frontier {
         if idle { self.remove(id).map(|active| active.record) } else { None }
     }
 
+    /// Takes a waiting URL whose row is being removed out of its host's buffer; what is under a
+    /// lease is in no buffer.
+    pub fn forget(&mut self, id: HostId, place: Place) {
+        let Some(active) = self.hosts.get_mut(&id) else { return };
+        active.buffer.retain(|waiting| waiting.place != place);
+        if !active.has_work() && !active.in_flight {
+            self.unlist_host(id);
+        }
+    }
+
     /// Notes that a row was added to a host that may have a back queue.
     ///
     /// Returns false if it has none, so that the caller gives it a standing.

@@ -238,6 +238,7 @@ impl Fetch for Shared {
             payload: body.clone(),
             body,
             truncated: None,
+            asked_to_sign: false,
             address: IpAddr::from([192, 0, 2, 1]),
             tls: None,
             began,

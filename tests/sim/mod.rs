@@ -6,6 +6,8 @@
 mod content;
 mod explain;
 mod names;
+mod remaining;
+mod steer;
 mod store;
 
 use std::path::Path;
@@ -15,7 +17,8 @@ use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::{
-    Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings, State, Summary,
+    Command, Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings,
+    Snapshot, State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, WebSpec};
@@ -23,6 +26,7 @@ use crawler::dust::{LiveRules, RuleSet};
 use crawler::filter::{Filter, Settings as FilterSettings};
 use crawler::frontier::{Frontier, Grouping, Politeness, Rules, Settings as FrontierSettings};
 use store::{Crash, MemoryStore};
+use tokio::sync::mpsc;
 
 /// When all simulated crawls begin.
 const START: Timestamp = Timestamp::from_millis(1_790_000_000_000);
@@ -71,6 +75,11 @@ impl World {
         }
     }
 
+    /// Opens the state of a crawl that does not run.
+    fn state(&self) -> Db {
+        Db::open_in_memory(Path::new("/state"), &Default::default(), &self.env).expect("opens")
+    }
+
     fn parts(&self, filter: Filter, now: Timestamp) -> Parts {
         let db_settings =
             crawler::db::Settings { cache: ByteSize::mib(16), ..crawler::db::Settings::default() };
@@ -102,12 +111,60 @@ impl World {
         (run, now)
     }
 
+    /// Runs in the same way, and shows every view of it to `watch`.
+    async fn watched(
+        &self,
+        start: Timestamp,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp) {
+        let gap = self.politeness.min_delay.get();
+        let (run, now, judgement) = self.seen(start, gap, crash, watch).await;
+        assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+        (run, now)
+    }
+
     /// Runs in the same way, under a judge who wants `gap` between two requests of a host.
     async fn judged(
         &self,
         start: Timestamp,
         gap: Duration,
         crash: Crash,
+    ) -> (Run, Timestamp, Judgement) {
+        let nobody = |_| std::future::pending();
+        self.driven(start, gap, crash, nobody, |_| ()).await
+    }
+
+    /// Runs in the same way, while an operator gives orders; when he is done the crawl goes on.
+    async fn steered<O: Future<Output = ()>>(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        operator: impl FnOnce(mpsc::Sender<Command>) -> O,
+    ) -> (Run, Timestamp, Judgement) {
+        self.driven(start, gap, crash, operator, |_| ()).await
+    }
+
+    /// Runs in the same way, while somebody watches.
+    async fn seen(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        watch: impl FnMut(&Snapshot) + Send + 'static,
+    ) -> (Run, Timestamp, Judgement) {
+        let nobody = |_| std::future::pending();
+        self.driven(start, gap, crash, nobody, watch).await
+    }
+
+    async fn driven<O: Future<Output = ()>>(
+        &self,
+        start: Timestamp,
+        gap: Duration,
+        crash: Crash,
+        operator: impl FnOnce(mpsc::Sender<Command>) -> O,
+        mut watch: impl FnMut(&Snapshot) + Send + 'static,
     ) -> (Run, Timestamp, Judgement) {
         let clock = Arc::new(Clock::starting_at(start));
         let web = SimWeb::new(self.web.clone(), clock.clone());
@@ -133,19 +190,34 @@ impl World {
             visits: tokio::runtime::Handle::current(),
         };
         let mut crawl = Crawl::new(edge, state, options);
-        let (_commands, inbox) = tokio::sync::mpsc::channel(1);
+        let mut views = crawl.snapshots();
+        let watcher = tokio::spawn(async move {
+            while views.changed().await.is_ok() {
+                if let Some(view) = &*views.borrow_and_update() {
+                    watch(view);
+                }
+            }
+        });
+        let (commands, inbox) = mpsc::channel(1);
         let seeds: Vec<SeedUrl> =
             homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None }).collect();
         let db = Arc::downgrade(crawl.state().db());
         let died = self.store.died();
+        let operator = operator(commands);
         let run = tokio::select! {
             biased;
             () = died => Run::Crashed,
+            // What it does is over before the crawl is; it never completes this select.
+            () = async {
+                operator.await;
+                std::future::pending().await
+            } => unreachable!("nothing follows"),
             summary = crawl.run(&seeds, inbox) => {
                 Run::Ended(Box::new(summary.expect("no failure of our own")))
             }
         };
         drop(crawl);
+        watcher.await.expect("it ends with the crawl");
         // Aborted visits hold the database until the runtime has dropped them.
         for _ in 0..1000 {
             if db.strong_count() == 0 {
