@@ -81,6 +81,8 @@ pub struct State {
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// The port on which a host answered last, and when.
+    pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     models: LruCache<Site, SiteModel>,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
@@ -211,6 +213,7 @@ impl State {
             agent: parts.agent,
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
@@ -684,6 +687,10 @@ impl State {
             queue::delete(&mut batch, &self.db, id, *place);
             let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
+            if let Item::Robots { origin, .. } = item {
+                let why = format!("it redirects to {}, which is given up", record.name);
+                self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
             {
