@@ -20,9 +20,11 @@ mod explain;
 mod export;
 mod failed;
 mod fetch;
+
 mod identity;
 mod init;
 mod look;
+mod machine;
 mod manual;
 mod output;
 mod plan;

@@ -289,6 +289,7 @@ impl State {
         let db = self.db.clone();
         let mut batch = Batch::default();
         let interrupted = self.release_leases(&mut batch, now)?;
+        self.keep_rests_of_log(now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
         let counts = line::count(&db)?;
@@ -351,6 +352,20 @@ impl State {
             self.hosts.set(record);
         }
         Ok(leases.len())
+    }
+
+    /// The log is written before the state, so after a power cut it may know of requests that the
+    /// state has forgotten: their hosts rest all the same.
+    fn keep_rests_of_log(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        for line in self.log.recent()? {
+            let until = Timestamp::from_millis(line.next_allowed_ms);
+            let Some(url) = CrawlUrl::parse(&line.url).ok().filter(|_| until > now) else {
+                continue;
+            };
+            let id = self.host_id(&url.host())?;
+            self.change_host(id, |record| record.pace.hold_until(until))?;
+        }
+        Ok(())
     }
 
     /// Commits a batch together with everything that changed beside it.

@@ -6,6 +6,7 @@
 mod content;
 mod explain;
 mod names;
+mod outage;
 mod remaining;
 mod steer;
 mod store;
@@ -43,6 +44,7 @@ struct World {
     limits: Settings,
     dust: DustMode,
     repeats: RepeatSettings,
+    outage: Option<outage::Outage>,
 }
 
 /// Fetches that all worlds of this process have judged.
@@ -72,6 +74,7 @@ impl World {
             limits: Settings { robots_failures_max: 3, ..Settings::default() },
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
+            outage: None,
         }
     }
 
@@ -109,6 +112,10 @@ impl World {
         assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
         assert!(judgement.in_flight_peak <= 1);
         (run, now)
+    }
+
+    fn cut(&self, web: &SimWeb, clock: &Arc<Clock>) -> outage::Cut {
+        outage::Cut { web: web.clone(), clock: clock.clone(), outage: self.outage }
     }
 
     /// Runs in the same way, and shows every view of it to `watch`.
@@ -175,8 +182,8 @@ impl World {
         self.store.resume(&state.archive_position(), crash);
         let edge = Arc::new(Edge {
             clock: clock.clone(),
-            resolve: web.clone(),
-            fetch: web.clone(),
+            resolve: self.cut(&web, &clock),
+            fetch: self.cut(&web, &clock),
             store: self.store.clone(),
         });
         let options = Options {
