@@ -23,6 +23,9 @@ use crate::url::{CrawlUrl, Fingerprint, Host};
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
 
+/// How long the loop waits for the miner when nothing else is left to do.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Locations of a sitemap that are looked at for the host that the site prefers.
 const LISTED_MAX: usize = 1_000;
 
@@ -346,16 +349,29 @@ impl State {
         format!("rule {id} is {word} as soon as the miner has heard of it")
     }
 
+    /// Waits until the miner has heard everything, and applies what it says; returns true if it
+    /// had anything to say but what it keeps.
+    ///
+    /// # Errors
+    /// Returns what the database or the log of rules says.
+    pub(super) fn hear_miner(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        if !self.learner.is_on() {
+            return Ok(false);
+        }
+        let said = self.learner.last_words(LAST_WORDS);
+        let news = said.iter().any(|one| !matches!(one, Said::Keep(..)));
+        self.said.extend(said);
+        self.apply_said(now)?;
+        Ok(news)
+    }
+
     /// Ends the miner's part of a run.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         if self.learner.is_on() {
-            let patience = std::time::Duration::from_secs(5);
-            let said = self.learner.last_words(patience);
-            self.said.extend(said);
-            self.apply_said(now)?;
+            self.hear_miner(now)?;
         }
         Ok(())
     }

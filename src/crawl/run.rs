@@ -224,6 +224,9 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             let now = self.edge.clock.now();
             let wait = self.advance(now).await?;
             if let Some(ended) = self.over(wait, now) {
+                if ended == Ended::Complete && self.stopping.is_none() && self.looks_again(now)? {
+                    continue;
+                }
                 break ended;
             }
             let until = match wait {
@@ -273,6 +276,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
+    }
+
+    /// Takes a last look at the rules where nothing else is left: what the miner still has to say,
+    /// and whether what the rules hide is still what they say. Returns true if there is more to do.
+    fn looks_again(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        Ok(self.state.hear_miner(now)?
+            || self.state.is_readmitting()
+            || self.state.check_rules(now)?)
     }
 
     fn stop(&mut self, ended: Ended, now: Timestamp) {

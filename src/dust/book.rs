@@ -319,7 +319,10 @@ impl RuleBook {
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
             }
-            if entry.audit.record(finding, &self.settings.validate) {
+            let doubted = entry.audit.sum > 0.0;
+            let broken = entry.audit.record(finding, &self.settings.validate);
+            self.changed |= doubted != (entry.audit.sum > 0.0);
+            if broken {
                 self.retire(*id, "audits no longer agree", now);
             }
         }
@@ -404,7 +407,9 @@ impl RuleBook {
     pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
         let enforced = self.entries.values().filter(|e| e.rule.state == RuleState::Enforced);
         let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
-        RuleSet::compile(self.version, rules, self.settings.validate.audit_share)
+        let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
+        let doubted = self.entries.values().filter(|entry| entry.audit.sum > 0.0);
+        Ok(set.doubting(doubted.map(|entry| entry.rule.id)))
     }
 
     /// Returns all rules in the order of their ids.

@@ -30,6 +30,8 @@ pub struct RuleSet {
     rules: Vec<Arc<Rule>>,
     sites: HashedMap<(Site, SiteRules)>,
     audit_per_million: u32,
+    /// Rules whose last audits raised a doubt, sorted.
+    doubted: Vec<RuleId>,
 }
 
 /// The key under which a URL is known, and the rules that led to it.
@@ -61,7 +63,20 @@ impl RuleSet {
             sites.insert(xxh3_64(site.as_str().as_bytes()), (site.clone(), compiled));
         }
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
-        Ok(RuleSet { version, rules, sites, audit_per_million })
+        Ok(RuleSet { version, rules, sites, audit_per_million, doubted: Vec::new() })
+    }
+
+    /// Names the rules whose last audits raised a doubt: half of what they suppress is fetched
+    /// until the doubt is gone, or the rule.
+    pub fn doubting(mut self, rules: impl IntoIterator<Item = RuleId>) -> RuleSet {
+        self.doubted = rules.into_iter().collect();
+        self.doubted.sort_unstable();
+        self
+    }
+
+    /// Returns true where the last audits of a rule raised a doubt.
+    pub fn doubts(&self, rule: RuleId) -> bool {
+        self.doubted.binary_search(&rule).is_ok()
     }
 
     /// Returns the version; 0 before any rule was found.
@@ -95,10 +110,13 @@ impl RuleSet {
         self.rules_of(host).is_some()
     }
 
-    /// Decides whether a URL that the rules suppress is fetched all the same, to measure them. The
-    /// same URL meets the same answer in every version, so that repeating a page changes nothing.
-    pub fn audits(&self, url: &CrawlUrl) -> bool {
-        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < u64::from(self.audit_per_million)
+    /// Decides whether a URL that these rules suppress is fetched all the same, to measure them. The
+    /// same URL meets the same answer under the same doubts, so that repeating a page changes
+    /// nothing.
+    pub fn audits(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        let doubted = rules.iter().any(|rule| self.doubts(*rule));
+        let per_million = if doubted { MILLION / 2 } else { u64::from(self.audit_per_million) };
+        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < per_million
     }
 
     /// Finds the rules of a host without knowing where its registrable domain begins: every suffix

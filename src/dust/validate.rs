@@ -41,7 +41,8 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Share of suppressed URLs that are fetched all the same.
+    /// Share of suppressed URLs that are fetched all the same; half of them after an audit that
+    /// failed, until the doubt is gone or the rule is.
     pub audit_share: f64,
     /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
     pub audit_failure_good: f64,
@@ -65,7 +66,7 @@ impl Default for Settings {
             probes_per_rule: 24,
             saving_factor: 0.5,
             probe_share_max: 0.10,
-            audit_share: 0.01,
+            audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,
             audit_threshold: 6.0,
