@@ -149,7 +149,7 @@ impl State {
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
-        self.tell(Tell::Audited(rules, fetched, known, now));
+        self.tell(Tell::Audited(rules, Box::new(url.clone()), fetched, known, now));
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
-use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
+use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial, places};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -101,6 +101,9 @@ pub(crate) struct Entry {
     pub(crate) audit: Audit,
     pub(crate) retry_at: Timestamp,
     pub(crate) retired: u32,
+    /// Places of the site in which it is proved; everywhere, if there are none to tell.
+    #[serde(default)]
+    pub(crate) proven: Option<BTreeSet<u64>>,
     #[serde(skip)]
     pub(crate) trial: Option<Trial>,
 }
@@ -108,7 +111,12 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
     pub(crate) fn kept(&self) -> Entry {
-        Entry { rule: self.rule.clone(), trial: None, ..*self }
+        Entry {
+            rule: self.rule.clone(),
+            proven: self.proven.clone(),
+            trial: None,
+            ..*self
+        }
     }
 }
 
@@ -294,6 +302,7 @@ impl RuleBook {
     pub fn audit_result(
         &mut self,
         rules: &[RuleId],
+        url: &CrawlUrl,
         audited: Fetched,
         known: Fetched,
         now: Timestamp,
@@ -305,10 +314,6 @@ impl RuleBook {
         let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
         // A page that is known by a dead, forbidden or junk form alone is lost.
         let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
-        self.audited(rules, finding, now);
-    }
-
-    fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
         for id in rules {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if entry.rule.state != RuleState::Enforced {
@@ -318,6 +323,17 @@ impl RuleBook {
                 Finding::Same => entry.rule.evidence.audits_same += 1,
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
+            }
+            if let Some(proven) = &mut entry.proven
+                && proven.len() < PLACES_MAX
+                && places(url).iter().any(|place| !proven.contains(place))
+            {
+                // A place in which the rule was not proved: there it may fail and hold elsewhere.
+                if finding == Finding::Same {
+                    proven.extend(places(url));
+                    self.changed = true;
+                }
+                continue;
             }
             let doubted = entry.audit.sum > 0.0;
             let broken = entry.audit.record(finding, &self.settings.validate);
@@ -338,10 +354,11 @@ impl RuleBook {
 
     /// Puts a rule in force whatever its trial says: the operator knows.
     pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
-        self.entries.contains_key(&id) && {
-            self.become_state(id, RuleState::Enforced, reason, now);
-            true
-        }
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        // Whoever says so means everywhere.
+        entry.proven = None;
+        self.become_state(id, RuleState::Enforced, reason, now);
+        true
     }
 
     /// Takes a rule back: what it suppressed returns, and it is on trial again after the usual
@@ -409,7 +426,12 @@ impl RuleBook {
         let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
         let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
         let doubted = self.entries.values().filter(|entry| entry.audit.sum > 0.0);
-        Ok(set.doubting(doubted.map(|entry| entry.rule.id)))
+        let set = set.doubting(doubted.map(|entry| entry.rule.id));
+        let proven = self.entries.values().filter_map(|entry| {
+            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX)?;
+            Some((entry.rule.id, places.clone()))
+        });
+        Ok(set.proven_in(proven))
     }
 
     /// Returns all rules in the order of their ids.
@@ -444,6 +466,7 @@ impl RuleBook {
                     audit: Audit::default(),
                     retry_at: Timestamp::ZERO,
                     retired: 0,
+                    proven: None,
                     trial: None,
                 };
                 self.entries.insert(entry.rule.id, entry);
@@ -577,7 +600,7 @@ impl RuleBook {
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(trial) = &mut entry.trial else { return };
-        trial.record(draw.stratum, finding, &self.settings.validate);
+        trial.record(draw, finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;
         self.settle(id, Some(draw), now);
@@ -592,7 +615,13 @@ impl RuleBook {
         }
         match trial.standing(&self.settings.validate) {
             Standing::Open => {}
-            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Accepted => {
+                let proven = trial.proven.clone();
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.proven = Some(proven);
+                }
+                self.become_state(id, RuleState::Enforced, "proved", now);
+            }
             Standing::Refuted => {
                 let reason = last.map_or_else(
                     || "refuted".to_owned(),

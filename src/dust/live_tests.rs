@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::clock::Timestamp;
 use crate::dust::live::{LiveRules, RuleSet};
-use crate::dust::rule::{Rule, RuleKind, Scope, Segment, Source};
+use crate::dust::rule::{Rule, RuleId, RuleKind, Scope, Segment, Source};
 use crate::url::{CrawlUrl, Host, Site};
 
 fn rule(kind: RuleKind, scope: Scope) -> Arc<Rule> {

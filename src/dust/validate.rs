@@ -178,6 +178,8 @@ pub(crate) struct Trial {
     /// Probe fetches spent.
     pub(crate) probes: u32,
     draws_min: u32,
+    /// Places of the site in which a draw showed the same document.
+    pub(crate) proven: BTreeSet<u64>,
     /// URLs in sight that the rule rewrites.
     population: usize,
 }
@@ -223,6 +225,7 @@ impl Trial {
             pending: 0,
             probes: 0,
             draws_min,
+            proven: BTreeSet::new(),
             population,
         }
     }
@@ -241,10 +244,12 @@ impl Trial {
     }
 
     /// Takes in what a draw showed.
-    pub(crate) fn record(&mut self, stratum: usize, finding: Finding, settings: &Settings) {
+    pub(crate) fn record(&mut self, draw: &Draw, finding: Finding, settings: &Settings) {
         self.pending = self.pending.saturating_sub(1);
+        let stratum = draw.stratum;
         match finding {
             Finding::Same => {
+                self.proven.extend(places(&draw.url));
                 self.same += 1;
                 self.ratio += settings.success();
             }
@@ -347,6 +352,18 @@ fn features(url: &CrawlUrl) -> [String; 4] {
     [url.host_str().to_owned(), segment(), segment(), names.join("&")]
 }
 
+/// Most places of one kind that a rule is proved in; more first segments than this are names of
+/// items, not parts of the site.
+pub(crate) const PLACES_MAX: usize = 128;
+
+/// Returns the places of a site that a URL belongs to: what its parameters are called, and what its
+/// path begins with. A rule that was proved in some says nothing about others.
+pub(crate) fn places(url: &CrawlUrl) -> [u64; 2] {
+    let [host, segment, _, names] = features(url);
+    let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
+    [place(1, &format!("{host}?{names}")), place(2, &format!("{host}/{segment}"))]
+}
+
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Audit {
@@ -388,7 +405,7 @@ mod tests {
                 standing => return (standing, trial),
             }
             let draw = trial.draw().unwrap();
-            trial.record(draw.stratum, truth(&draw.url), &settings);
+            trial.record(&draw, truth(&draw.url), &settings);
         }
     }
 
