@@ -62,11 +62,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn give_back(
-        &mut self,
-        batch: &mut Batch,
-        url: Fingerprint,
-    ) -> Result<(), DbError> {
+    pub(super) fn give_back(&mut self, batch: &mut Batch, url: Fingerprint) -> Result<(), DbError> {
         let mut url = url;
         for _ in 0..=HOPS_MAX {
             if !suppressed::of(&self.db, url, 1)?.is_empty() && !self.returning.contains(&url) {

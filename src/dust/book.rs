@@ -18,7 +18,7 @@ use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
-use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial, places};
+use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -111,12 +111,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
     pub(crate) fn kept(&self) -> Entry {
-        Entry {
-            rule: self.rule.clone(),
-            proven: self.proven.clone(),
-            trial: None,
-            ..*self
-        }
+        Entry { rule: self.rule.clone(), proven: self.proven.clone(), trial: None, ..*self }
     }
 }
 
@@ -149,7 +144,7 @@ pub struct RuleBook {
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
-    changed: bool,
+    pub(super) changed: bool,
 }
 
 impl RuleBook {
@@ -296,52 +291,6 @@ impl RuleBook {
     pub fn site_of_probe(&self, id: u64) -> Option<Site> {
         let rule = self.pending.get(&id)?.rule;
         self.entries.get(&rule).map(|entry| entry.rule.site.clone())
-    }
-
-    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
-    pub fn audit_result(
-        &mut self,
-        rules: &[RuleId],
-        url: &CrawlUrl,
-        audited: Fetched,
-        known: Fetched,
-        now: Timestamp,
-    ) {
-        let dead = matches!(
-            known,
-            Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. }
-        );
-        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
-        // A page that is known by a dead, forbidden or junk form alone is lost.
-        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
-        for id in rules {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
-            if entry.rule.state != RuleState::Enforced {
-                continue;
-            }
-            match finding {
-                Finding::Same => entry.rule.evidence.audits_same += 1,
-                Finding::Failed => entry.rule.evidence.audits_failed += 1,
-                Finding::Unclear => {}
-            }
-            if let Some(proven) = &mut entry.proven
-                && proven.len() < PLACES_MAX
-                && places(url).iter().any(|place| !proven.contains(place))
-            {
-                // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                if finding == Finding::Same {
-                    proven.extend(places(url));
-                    self.changed = true;
-                }
-                continue;
-            }
-            let doubted = entry.audit.sum > 0.0;
-            let broken = entry.audit.record(finding, &self.settings.validate);
-            self.changed |= doubted != (entry.audit.sum > 0.0);
-            if broken {
-                self.retire(*id, "audits no longer agree", now);
-            }
-        }
     }
 
     /// Takes an enforced rule out of force until the operator resumes it.
@@ -637,7 +586,7 @@ impl RuleBook {
         }
     }
 
-    fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
+    pub(super) fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
         if let Some(entry) = self.entries.get_mut(&id) {
             let wait = self.settings.validate.retry_after.get();
             entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));

@@ -54,8 +54,11 @@ pub fn no_vary_search(header: &str, url: &CrawlUrl) -> Vec<DeclaredRule> {
     }
     let scope = Scope { host: Some(url.host()), path: Some(template(url.path())) };
     let distinct: BTreeSet<String> = named.into_iter().filter(|name| is_name(name)).collect();
-    let mut rules: Vec<DeclaredRule> =
-        distinct.into_iter().take(NAMES_MAX).map(|name| (drop(vec![name]), scope.clone())).collect();
+    let mut rules: Vec<DeclaredRule> = distinct
+        .into_iter()
+        .take(NAMES_MAX)
+        .map(|name| (drop(vec![name]), scope.clone()))
+        .collect();
     if order {
         rules.push((RuleKind::SortParameters, Scope::default()));
     }

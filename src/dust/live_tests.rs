@@ -131,7 +131,8 @@ fn the_audit_share_is_kept_and_does_not_depend_on_the_version() {
     let set = RuleSet::compile(1, vec![drop("sid")], 0.05).unwrap();
     let other = RuleSet::compile(9, vec![drop("x")], 0.05).unwrap();
     let urls = (0..20_000).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}")).unwrap());
-    let audited: Vec<bool> = urls.map(|url| set.audits(&url, &[]) && other.audits(&url, &[])).collect();
+    let audited: Vec<bool> =
+        urls.map(|url| set.audits(&url, &[]) && other.audits(&url, &[])).collect();
     let share = audited.iter().filter(|audited| **audited).count();
     assert!((850..1150).contains(&share), "{share}");
 }
