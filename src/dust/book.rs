@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::declared;
-use super::evidence::{Declared, Doc, Observation, Text};
+use super::evidence::{Declared, Doc, Observation};
 use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
