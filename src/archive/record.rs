@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use flate2::{Compress, Crc, FlushCompress, Status};
+use libdeflater::{CompressionLvl, Compressor};
 use uuid::Uuid;
 
 use super::Compression;
@@ -137,49 +137,46 @@ fn push_clean_name(out: &mut String, name: &str) {
 }
 
 thread_local! {
-    /// A deflate state is some 300 kB; making one for each small record would cost more than
-    /// compressing it.
-    static DEFLATE: RefCell<Option<(u32, Compress)>> = const { RefCell::new(None) };
+    /// A compressor is some 100 kB, and the record that it needs in one piece some more; making
+    /// both for each small record would cost more than compressing it.
+    static GZIP: RefCell<Option<Gzip>> = const { RefCell::new(None) };
 }
 
-/// No name, no time, unknown system: the same record always makes the same bytes (RFC 1952 §2.3).
-const GZIP_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
-
-fn gzip_member<'a>(pieces: impl Iterator<Item = &'a [u8]>, level: u32, out: &mut Vec<u8>) {
-    DEFLATE.with_borrow_mut(|kept| {
-        let deflate = match kept {
-            Some((kept_level, deflate)) if *kept_level == level => deflate,
-            _ => &mut kept.insert((level, Compress::new(flate2::Compression::new(level), false))).1,
-        };
-        deflate.reset();
-        let mut crc = Crc::new();
-        out.extend_from_slice(&GZIP_HEAD);
-        for piece in pieces {
-            crc.update(piece);
-            deflate_all(deflate, piece, FlushCompress::None, out);
-        }
-        deflate_all(deflate, &[], FlushCompress::Finish, out);
-        out.extend_from_slice(&crc.sum().to_le_bytes());
-        out.extend_from_slice(&crc.amount().to_le_bytes());
-    });
+struct Gzip {
+    level: u32,
+    compressor: Compressor,
+    plain: Vec<u8>,
 }
 
-fn deflate_all(deflate: &mut Compress, mut input: &[u8], flush: FlushCompress, out: &mut Vec<u8>) {
-    let finish = matches!(flush, FlushCompress::Finish);
-    loop {
-        if out.capacity() - out.len() < 64 {
-            out.reserve(input.len() / 2 + 4096);
-        }
-        let before = deflate.total_in();
-        let status = deflate.compress_vec(input, out, flush);
-        let consumed = usize::try_from(deflate.total_in() - before).unwrap_or(input.len());
-        input = &input[consumed..];
-        match status.expect("deflate into memory only fails on misuse of its states") {
-            Status::StreamEnd => return,
-            Status::Ok | Status::BufError if !finish && input.is_empty() => return,
-            Status::Ok | Status::BufError => {}
-        }
+impl Gzip {
+    fn new(level: u32) -> Gzip {
+        let effort = i32::try_from(level).ok().and_then(|level| CompressionLvl::new(level).ok());
+        let compressor = Compressor::new(effort.unwrap_or_default());
+        Gzip { level, compressor, plain: Vec::new() }
     }
+}
+
+/// A plain record longer than this does not stay in memory behind its compression.
+const PLAIN_KEPT_MAX: usize = 1 << 20;
+
+/// Appends one gzip member without name or time: the same record always makes the same bytes
+/// (RFC 1952 §2.3).
+fn gzip_member<'a>(pieces: impl Iterator<Item = &'a [u8]>, level: u32, out: &mut Vec<u8>) {
+    GZIP.with_borrow_mut(|kept| {
+        let gzip = match kept {
+            Some(gzip) if gzip.level == level => gzip,
+            _ => kept.insert(Gzip::new(level)),
+        };
+        gzip.plain.clear();
+        pieces.for_each(|piece| gzip.plain.extend_from_slice(piece));
+        let start = out.len();
+        out.resize(start + gzip.compressor.gzip_compress_bound(gzip.plain.len()), 0);
+        let written = gzip.compressor.gzip_compress(&gzip.plain, &mut out[start..]);
+        out.truncate(start + written.expect("the bound holds for every input"));
+        if gzip.plain.capacity() > PLAIN_KEPT_MAX {
+            gzip.plain = Vec::new();
+        }
+    });
 }
 
 #[cfg(test)]

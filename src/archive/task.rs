@@ -15,8 +15,8 @@ use super::{About, ArchiveError, Position, Settings, SyncPolicy};
 /// Captures that wait for the writer; a visit that finds the channel full waits with its lease.
 const WAITING_MAX: usize = 64;
 
-/// Below this, encoding takes less time than handing it to another thread and back (about 100 us).
-const INLINE_BYTES_MAX: usize = 16 * 1024;
+/// Below this, encoding holds the thread of a visit for no longer than reading the page did.
+const INLINE_BYTES_MAX: usize = 256 * 1024;
 
 /// Gives captures to the archive; cheap to clone.
 #[derive(Clone, Debug)]

@@ -1,6 +1,8 @@
 //! `crawler demo`: a small web on loopback, crawled by the real pipeline.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,7 +12,7 @@ use serde_json::json;
 use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, report};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::crawl::SeedUrl;
@@ -27,6 +29,9 @@ pub(super) struct DemoArgs {
     /// Keep what an earlier demo left and go on with it
     #[arg(long)]
     keep: bool,
+    /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    dashboard: Option<String>,
 }
 
 /// Serves the demo web, crawls it, and compares what was found with what there is.
@@ -37,15 +42,25 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         .thread_name("demo web")
         .build()
         .context("start the demo web")?;
+    let dir = settings(common, None, None)?.dir;
+    let port = if args.keep { port_of(&dir)? } else { 0 };
     let server = runtime.block_on(async {
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
-        Server::start(demo_web(), clock, ServerOptions::default()).await
+        let options = ServerOptions { http_port: port, ..ServerOptions::default() };
+        Server::start(demo_web(), clock, options).await
     });
-    let server = server.context("serve the demo web on loopback")?;
-    let config = settings(common, &server)?;
+    let server = server.with_context(|| match port {
+        0 => "serve the demo web on loopback".to_owned(),
+        port => format!(
+            "serve the demo web on port {port} again, which its URLs name; end what uses it, or \
+             begin anew without --keep"
+        ),
+    })?;
+    let config = settings(common, Some(&server), args.dashboard.as_deref())?;
     if !args.keep && config.dir.exists() {
         clear(&config)?;
     }
+    note_port(&config.dir, server.http_port())?;
     let seeds: Vec<SeedUrl> = server
         .web()
         .homes()
@@ -62,12 +77,14 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
     let rules = avoided(&config, server.web())?;
+    let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
         let report = json!({
             "summary": summary,
             "documents": all,
             "documents_fetched": found,
             "rules": rules,
+            "report": page,
         });
         println!("{report}");
     } else {
@@ -77,6 +94,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
             println!("{rule}");
         }
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
+        println!("report: {}", page.display());
     }
     runtime.block_on(server.shutdown());
     let exit = exit_of(&config, &summary);
@@ -84,11 +102,42 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     Ok(if exit == Exit::Parked { Exit::Complete } else { exit })
 }
 
-fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
+/// File in the demo's directory that keeps the port of the web, which is part of all its URLs.
+const PORT_FILE: &str = "demo.port";
+
+/// Returns the port of an earlier demo; 0, for any, if there was none.
+fn port_of(dir: &Path) -> Result<u16, Failed> {
+    let path = dir.join(PORT_FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) => {
+            return Err(anyhow::Error::from(error)
+                .context(format!("read {}", path.display()))
+                .into());
+        }
+    };
+    let port = text.trim().parse();
+    Ok(port.with_context(|| {
+        format!("read {}: it holds no port; begin anew without --keep", path.display())
+    })?)
+}
+
+fn note_port(dir: &Path, port: u16) -> Result<(), Failed> {
+    let path = dir.join(PORT_FILE);
+    let noted = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, port.to_string()));
+    Ok(noted.with_context(|| format!("write {}", path.display()))?)
+}
+
+/// Returns the settings of the demo; without a server, as far as they do not depend on it.
+fn settings(
+    common: &Common,
+    server: Option<&Server>,
+    dashboard: Option<&str>,
+) -> Result<Config, Failed> {
     let set =
         |key: &str, value: String| Override { key: key.to_owned(), value, source: Source::Flag };
     let mut overrides = vec![
-        set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))),
         set("dns.allow", "[\"127.0.0.0/8\"]".to_owned()),
         set("politeness.min_delay", quoted("100ms")),
         set("politeness.max_delay", quoted("2s")),
@@ -100,6 +149,10 @@ fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
+    overrides.extend(session::listen(dashboard));
+    if let Some(server) = server {
+        overrides.push(set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))));
+    }
     if common.dir.is_none() {
         overrides.push(set("dir", quoted("demo-crawl")));
     }

@@ -122,11 +122,13 @@ pub trait BandStore {
         keys: &[BandKey],
     ) -> Result<(), Self::Error>;
 
-    /// Appends to `out` up to `limit` pages that were put under `key`, newest first if it can.
+    /// Appends to `out`, for each of `keys`, up to `limit` pages that were put under it, newest
+    /// first if it can.
     ///
     /// # Errors
     /// Those of the store.
-    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), Self::Error>;
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>)
+    -> Result<(), Self::Error>;
 
     /// Returns the sketch of a page.
     ///
@@ -159,9 +161,8 @@ impl<S: BandStore> NearIndex<S> {
     /// Those of the store.
     pub fn find(&self, sketch: &WideSketch) -> Result<Vec<(PageId, f64)>, S::Error> {
         let mut candidates = Vec::new();
-        for key in band_keys(sketch, &self.settings) {
-            self.store.get(key, CANDIDATES_MAX, &mut candidates)?;
-        }
+        let keys = band_keys(sketch, &self.settings);
+        self.store.get(&keys, CANDIDATES_MAX, &mut candidates)?;
         candidates.sort_unstable();
         candidates.dedup();
         let mut found = Vec::new();
@@ -386,13 +387,15 @@ impl BandStore for MemoryBands {
         Ok(())
     }
 
-    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), Infallible> {
-        let (band, place) = self.place(key);
-        let Some(newest) = self.tables.get(band).map(|table| table[place]) else { return Ok(()) };
-        let held = newest.iter().filter_map(|slot| self.pages.get(*slot as usize));
-        // A place is shared by many keys, and a slot may hold a later page: ask the sketch.
-        let same = held.filter(|(_, sketch)| band_key(sketch, band, self.bins) == key);
-        out.extend(same.take(limit).map(|(page, _)| *page));
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>) -> Result<(), Infallible> {
+        for key in keys {
+            let (band, place) = self.place(*key);
+            let Some(newest) = self.tables.get(band).map(|table| table[place]) else { continue };
+            let held = newest.iter().filter_map(|slot| self.pages.get(*slot as usize));
+            // A place is shared by many keys, and a slot may hold a later page: ask the sketch.
+            let same = held.filter(|(_, sketch)| band_key(sketch, band, self.bins) == *key);
+            out.extend(same.take(limit).map(|(page, _)| *page));
+        }
         Ok(())
     }
 

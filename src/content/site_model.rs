@@ -181,9 +181,7 @@ impl Sample {
         let Err(place) = self.texts.binary_search(&text) else { return false };
         self.texts.insert(place, text);
         self.pages += 1;
-        let witnesses = u16::from(self.bears_witness(windows, settings));
-        let fresh = windows.iter().map(|window| Count { window: *window, pages: 1, witnesses });
-        self.counts = merge(&self.counts, fresh);
+        self.add(windows, settings);
         let mut floor = 1;
         while self.counts.len() > settings.sample_windows_max {
             self.counts.retain(|count| count.pages > floor);
@@ -192,21 +190,37 @@ impl Sample {
         true
     }
 
-    /// Whether enough of a page is not known from other pages.
-    fn bears_witness(&self, windows: &[u32], settings: &Settings) -> bool {
+    /// Adds a page's windows, sorted and without repeats, to the counts. The page bears witness if
+    /// enough of it is not known from other pages; whether it does is known only behind the walk
+    /// over all counts, so its windows are marked on the way.
+    fn add(&mut self, windows: &[u32], settings: &Settings) {
         // Well below the share that makes boilerplate, or copies on just that share would pass.
         let usual = (0.4 * settings.boilerplate_share * f64::from(self.pages)).max(2.0);
-        let mut counts = self.counts.iter();
-        let is_usual = |window: &&u32| {
-            // Both are sorted: one walk over the counts serves all windows.
-            let rest = counts.as_slice();
-            let skip = rest.partition_point(|count| count.window < **window);
-            counts = rest[skip..].iter();
-            rest.get(skip)
-                .is_some_and(|count| count.window == **window && f64::from(count.pages) >= usual)
-        };
-        let known = windows.iter().filter(is_usual).count();
-        (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64
+        let mut merged = Vec::with_capacity(self.counts.len() + windows.len());
+        let mut places = Vec::with_capacity(windows.len());
+        let mut old = &self.counts[..];
+        let mut known = 0;
+        for window in windows {
+            let before = run_below(old, *window);
+            merged.extend_from_slice(&old[..before]);
+            old = &old[before..];
+            places.push(merged.len());
+            match old.split_first() {
+                Some((count, rest)) if count.window == *window => {
+                    known += usize::from(f64::from(count.pages) >= usual);
+                    merged.push(Count { pages: count.pages.saturating_add(1), ..*count });
+                    old = rest;
+                }
+                _ => merged.push(Count { window: *window, pages: 1, witnesses: 0 }),
+            }
+        }
+        merged.extend_from_slice(old);
+        if (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64 {
+            for place in places {
+                merged[place].witnesses = merged[place].witnesses.saturating_add(1);
+            }
+        }
+        self.counts = merged;
     }
 
     fn frequent(&self, settings: &Settings) -> Vec<u32> {
@@ -220,23 +234,17 @@ impl Sample {
     }
 }
 
-/// Adds two sequences of counts, each sorted by window and without repeats.
-fn merge(old: &[Count], new: impl Iterator<Item = Count>) -> Vec<Count> {
-    let mut out = Vec::with_capacity(old.len() + new.size_hint().0);
-    let mut old = old.iter().copied().peekable();
-    for fresh in new {
-        while let Some(before) = old.next_if(|count| count.window < fresh.window) {
-            out.push(before);
-        }
-        let known = old.next_if(|count| count.window == fresh.window);
-        out.push(known.map_or(fresh, |known| Count {
-            window: fresh.window,
-            pages: known.pages.saturating_add(fresh.pages),
-            witnesses: known.witnesses.saturating_add(fresh.witnesses),
-        }));
+/// Returns how many of the first counts are of windows below `window`: the next window of a page is
+/// some dozen counts away, so steps that double find it sooner than halves of all that is left.
+fn run_below(counts: &[Count], window: u32) -> usize {
+    let mut step = 1;
+    let mut low = 0;
+    while low + step <= counts.len() && counts[low + step - 1].window < window {
+        low += step;
+        step *= 2;
     }
-    out.extend(old);
-    out
+    let high = counts.len().min(low + step);
+    low + counts[low..high].partition_point(|count| count.window < window)
 }
 
 /// First byte of an encoded model; another layout gets another.
@@ -376,6 +384,31 @@ mod tests {
             feed(&mut model, &mut content, &article(n), n);
         }
         (model, content)
+    }
+
+    #[test]
+    fn counts_are_those_of_a_table_kept_the_plain_way() {
+        let settings = Settings::default();
+        let (mut sample, mut plain) = (Sample::default(), std::collections::BTreeMap::new());
+        for page in 0..40u64 {
+            let mixed = (0..60).map(|n| (crate::content::shingle::mix(page * 60 + n) % 200) as u32);
+            let windows: std::collections::BTreeSet<u32> = mixed.chain([7, 199]).collect();
+            let windows: Vec<u32> = windows.into_iter().collect();
+            sample.pages += 1;
+            let usual = (0.4 * settings.boilerplate_share * f64::from(sample.pages)).max(2.0);
+            let is_usual =
+                |window: &&u32| plain.get(*window).is_some_and(|(p, _)| f64::from(*p) >= usual);
+            let own = windows.len() - windows.iter().filter(is_usual).count();
+            let witness = own as f64 >= OWN_SHARE * windows.len() as f64;
+            for window in &windows {
+                let (pages, witnesses): &mut (u16, u16) = plain.entry(*window).or_default();
+                *pages += 1;
+                *witnesses += u16::from(witness);
+            }
+            sample.add(&windows, &settings);
+            let kept = sample.counts.iter().map(|c| (c.window, (c.pages, c.witnesses)));
+            assert!(kept.eq(plain.iter().map(|(window, counts)| (*window, *counts))));
+        }
     }
 
     #[test]

@@ -5,15 +5,16 @@ use std::time::Duration;
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
+use super::tally::Due;
 use crate::clock::Timestamp;
-use crate::db::Batch;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
+use crate::db::{Batch, DbError};
 use crate::filter::Usage;
 use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
-use crate::robots;
+use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
 /// How long a host waits for another host to answer for its robots.txt before it looks again.
@@ -31,7 +32,11 @@ pub(super) struct Admitted {
     pub(super) canonical: Option<String>,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
+    /// What robots.txt says of the use of contents: name and value as they stood.
+    pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
+    /// What the host's pace said then.
+    pub(super) due: Due,
 }
 
 enum Leave {
@@ -152,11 +157,7 @@ impl State {
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let total = Usage {
-            pages: self.counters.done + self.counters.in_flight,
-            bytes: self.counters.bytes,
-        };
-        let verdict = self.filter.fetch(&url, &host, &total);
+        let verdict = self.filter.fetch(&url, &host, &self.used());
         if !verdict.accept {
             let detail = verdict.reason.to_string();
             return self.refuse(lease, verdict.code(), detail, now);
@@ -175,9 +176,6 @@ impl State {
         own: Fingerprint,
         key: Fingerprint,
     ) -> Result<Option<Fingerprint>, CrawlError> {
-        if !self.may_know(key) {
-            return Ok(None);
-        }
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             Some(Known::By(by)) => by,
@@ -197,6 +195,8 @@ impl State {
         robots: Option<String>,
         now: Timestamp,
     ) -> Result<Admitted, CrawlError> {
+        let active = self.frontier.active(lease.host);
+        let due = active.map_or(Due::default(), |active| Due::of(&active.record.pace));
         let mut batch = Batch::default();
         let record = LeaseRecord { url: lease.waiting.url.to_string(), given: now };
         hosts::put_lease(&mut batch, &self.db, lease.host, &record);
@@ -209,7 +209,21 @@ impl State {
             Some(via) => urls::get(&self.db, via)?.and_then(|r| CrawlUrl::parse(&r.url).ok()),
             None => None,
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, via })
+        let usage = match robots {
+            Some(_) => self.usage_of(&lease.waiting.url.origin())?,
+            None => Vec::new(),
+        };
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via, due })
+    }
+
+    /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
+    /// robots and those of our group.
+    fn usage_of(&mut self, origin: &Origin) -> Result<Vec<(String, String)>, DbError> {
+        let entry = self.robots_of(origin)?;
+        let signals = entry.as_deref().and_then(robots::Entry::robots).map(Robots::signals);
+        let ours = signals.unwrap_or_default().iter();
+        let ours = ours.filter(|signal| signal.scope != SignalScope::OtherGroup);
+        Ok(ours.map(|signal| (signal.name.clone(), signal.value.clone())).collect())
     }
 
     /// Removes the row of a lease and moves the host's floor behind it.
@@ -219,6 +233,9 @@ impl State {
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
+        if lease.waiting.errand == Errand::Page {
+            self.shape.remove(lease.waiting.hops, place.priority);
+        }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];

@@ -9,7 +9,7 @@ use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
-use crate::db::{Batch, DbError};
+use crate::db::{Batch, DbError, Family};
 use crate::dust::RuleId;
 use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
@@ -185,7 +185,7 @@ impl State {
         self.counters.refused += 1;
         self.count(verdict.code());
         let own = link.url.fingerprint();
-        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+        if !self.db.has(Family::Urls, &own.to_bytes())? {
             let state = UrlState::Refused {
                 reason: verdict.code().to_owned(),
                 detail: verdict.reason.to_string(),
@@ -208,7 +208,7 @@ impl State {
         self.counters.refused += 1;
         self.count(TRAPPED);
         let own = link.url.fingerprint();
-        if !self.may_know(own) && urls::get(&self.db, own)?.is_none() {
+        if !self.db.has(Family::Urls, &own.to_bytes())? {
             let detail = TRAPPED_DETAIL.to_owned();
             let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
             let record = new_record(link, Some(via), 0, state, now);
@@ -225,16 +225,14 @@ impl State {
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let mut maybe: Vec<Fingerprint> = accepted
-            .iter()
-            .flat_map(|one| [one.own, one.key])
-            .filter(|key| self.may_know(*key))
-            .collect();
-        maybe.sort_unstable();
-        maybe.dedup();
-        let answers = seen::get_many(&self.db, &maybe)?;
+        let mut keys: Vec<Fingerprint> =
+            accepted.iter().flat_map(|one| [one.own, one.key]).collect();
+        // In the order of the rows, so that neighbours are read together.
+        keys.sort_unstable();
+        keys.dedup();
+        let answers = seen::get_many(&self.db, &keys)?;
         let mut known: HashMap<Fingerprint, Known> =
-            maybe.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
+            keys.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
         for one in accepted {
             self.admit_one(batch, via, &one, version, &mut known, now)?;
         }
@@ -325,6 +323,7 @@ impl State {
             return Ok(());
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
+        self.shape.add(one.hops, place.priority);
         let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;

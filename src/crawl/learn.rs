@@ -5,6 +5,7 @@ use super::discover::Link;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
 use super::state::State;
+use super::told;
 use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::Analysis;
@@ -74,6 +75,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn learn(
         &mut self,
+        batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
         facts: &PageFacts,
@@ -108,7 +110,9 @@ impl State {
         if let Some(key) = &key {
             self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
         }
-        self.tell(Tell::Page(Box::new(observation), now));
+        let row = self.next_row();
+        told::note(batch, &self.db, row, &observation);
+        self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
     }
 
@@ -149,12 +153,14 @@ impl State {
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
+        self.seen_of.note_audit();
         self.tell(Tell::Audited(rules, Box::new(url.clone()), fetched, known, now));
         Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
     pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+        self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
             // Counting says nothing at once that could not wait for the next page.
@@ -271,18 +277,20 @@ impl State {
                     }
                 }
                 Said::Events(events) => self.note_events(&events)?,
+                Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
                     }
                     self.commit(batch, now)?;
                 }
-                Said::Keep(book, sites) => {
+                Said::Keep(book, sites, row) => {
                     meta::put_rule_book(&mut batch, &self.db, &book);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
                         samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
                     }
+                    told::forget(&mut batch, &self.db, row)?;
                     self.commit(batch, now)?;
                 }
             }
@@ -293,7 +301,9 @@ impl State {
     fn note_events(&mut self, events: &[RuleEvent]) -> Result<(), CrawlError> {
         for event in events {
             self.rule_log.write(event)?;
+            self.seen_of.note_rule(event);
             if event.readmits() {
+                self.tally.rules_retracted += 1;
                 self.readmit.push_back(event.rule);
             }
         }
@@ -339,14 +349,19 @@ impl State {
         Ok(())
     }
 
-    /// Passes an operator's decision about a rule on to the miner.
-    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
-        if !self.learner.is_on() {
-            return "rules are off in this crawl (dust.mode)".to_owned();
-        }
+    /// Passes an operator's decision about a rule on to the miner; returns false if it is too busy
+    /// to hear it.
+    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> bool {
+        let dropped = self.learner.dropped();
         self.tell(Tell::Decide(id, enforce, now));
-        let word = if enforce { "put in force" } else { "taken out of force" };
-        format!("rule {id} is {word} as soon as the miner has heard of it")
+        self.learner.dropped() == dropped
+    }
+
+    /// Asks the miner to show its rules; it answers when it has time.
+    pub(super) fn ask_for_rules(&mut self) {
+        if self.learner.is_on() {
+            self.tell(Tell::Show);
+        }
     }
 
     /// Waits until the miner has heard everything, and applies what it says; returns true if it

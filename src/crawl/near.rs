@@ -25,16 +25,16 @@ pub enum NearMode {
 
 /// A near-duplicate of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Near {
+pub struct Near {
     /// Its URL.
-    pub(super) url: Fingerprint,
+    pub url: Fingerprint,
     /// Estimated resemblance.
-    pub(super) resemblance: f64,
+    pub resemblance: f64,
 }
 
 /// Returns the number of a page in the index.
 pub fn page_id(url: Fingerprint) -> PageId {
-    (url.0 >> 64) as u64
+    url.0 as u64
 }
 
 /// Returns the stored sketch of a page of the index.
@@ -57,6 +57,20 @@ pub(super) fn nearest(
     analysis: &Analysis,
 ) -> Result<Option<Near>, DbError> {
     let Some(sketch) = &analysis.wide else { return Ok(None) };
+    alike(db, settings, own, sketch)
+}
+
+/// Returns the page of the index whose sketch is most like this one, if any is near enough; `own`
+/// is the page that asks.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn alike(
+    db: &Db,
+    settings: &NearSettings,
+    own: Fingerprint,
+    sketch: &WideSketch,
+) -> Result<Option<Near>, DbError> {
     let store = StoredBands { db, url: own, batch: Batch::default() };
     for (page, resemblance) in NearIndex::new(settings.clone(), store).find(sketch)? {
         if let Some((url, _)) = contents::sketch(db, page)?
@@ -79,7 +93,20 @@ pub(super) fn add(
     url: Fingerprint,
     analysis: &Analysis,
 ) -> Result<(), DbError> {
-    let Some(sketch) = &analysis.wide else { return Ok(()) };
+    analysis.wide.as_ref().map_or(Ok(()), |sketch| put(db, batch, settings, url, sketch))
+}
+
+/// Adds the sketch of a page to the index.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn put(
+    db: &Db,
+    batch: &mut Batch,
+    settings: &NearSettings,
+    url: Fingerprint,
+    sketch: &WideSketch,
+) -> Result<(), DbError> {
     let mut store = StoredBands { db, url, batch: std::mem::take(batch) };
     let put = store.put(page_id(url), sketch, &band_keys(sketch, settings));
     *batch = store.batch;
@@ -102,8 +129,9 @@ impl BandStore for StoredBands<'_> {
         Ok(())
     }
 
-    fn get(&self, key: BandKey, limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
-        contents::band(self.db, key.0, limit, out)
+    fn get(&self, keys: &[BandKey], limit: usize, out: &mut Vec<PageId>) -> Result<(), DbError> {
+        let bands: Vec<u64> = keys.iter().map(|key| key.0).collect();
+        contents::bands(self.db, &bands, limit, out)
     }
 
     fn sketch(&self, page: PageId) -> Result<Option<WideSketch>, DbError> {

@@ -179,6 +179,7 @@ impl State {
         let host = self.host_id(&parsed.host())?;
         let rank = Rank { hops: record.hops, belongs: false, stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        self.shape.add(record.hops, place.priority);
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, url, &record);
         self.counters.known = self.counters.known.saturating_sub(1);
@@ -216,7 +217,6 @@ mod tests {
             settings: Settings::default(),
             robots_settings: Default::default(),
             agent: "crawler".to_owned(),
-            expected_urls: 10_000,
             log: log::CrawlLog::open(logs, 1 << 24).unwrap(),
             rule_log: log::JsonLog::open(&logs.join("rules.jsonl")).unwrap(),
             repeats: RepeatSettings::default(),

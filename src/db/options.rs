@@ -1,6 +1,8 @@
 //! How RocksDB is set up, and what it may use.
 
-use rocksdb::{BlockBasedOptions, Cache, DBCompressionType, Env, Options, WriteBufferManager};
+use rocksdb::{
+    BlockBasedOptions, Cache, DBCompressionType, Env, Options, SliceTransform, WriteBufferManager,
+};
 use serde::{Deserialize, Serialize};
 
 use super::families::Family;
@@ -14,17 +16,11 @@ pub struct Settings {
     pub cache: ByteSize,
     /// How often the write-ahead log is made safe against a power cut; `kill -9` needs none of it.
     pub sync_interval: Span,
-    /// URLs that the Bloom filter in front of the seen test is sized for; it grows beyond.
-    pub expected_urls: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings {
-            cache: ByteSize::mib(48),
-            sync_interval: Span::secs(1),
-            expected_urls: 1_000_000,
-        }
+        Settings { cache: ByteSize::mib(48), sync_interval: Span::secs(1) }
     }
 }
 
@@ -74,6 +70,13 @@ impl Shared {
         if family.is_looked_up() {
             table.set_bloom_filter(10.0, false);
             table.set_optimize_filters_for_memory(true);
+        }
+        if let Some(length) = family.prefix_length() {
+            // Most prefixes that are looked for are not there: the filters say so without a seek.
+            options.set_prefix_extractor(SliceTransform::create_fixed_prefix(length));
+            options.set_memtable_prefix_bloom_ratio(0.1);
+            table.set_bloom_filter(10.0, false);
+            table.set_whole_key_filtering(false);
         }
         // Hashes have no neighbours worth reading along: every look-up decodes a whole block.
         let hashed = matches!(family, Family::Seen | Family::Urls);

@@ -166,6 +166,11 @@ impl RuleBook {
         self.miner.observe(observation);
     }
 
+    /// Takes in again what was observed before this book was read back and is not in its samples.
+    pub fn recall(&mut self, observation: &Observation) {
+        self.miner.observe(observation);
+    }
+
     /// Returns the sites whose sample has changed enough to be mined.
     pub fn due_sites(&self) -> Vec<Site> {
         self.miner.due_sites()

@@ -64,6 +64,12 @@ pub(super) fn dust(common: &Common, command: &DustCommand) -> Answer {
     }
 }
 
+/// Puts one rule of a stopped crawl in force, or takes it out.
+pub(super) fn decide_one(common: &Common, id: &str, on: bool) -> Answer {
+    let decision = if on { decide::Decision::Enable } else { decide::Decision::Disable };
+    decide::decide(common, &decide::DecideArgs::of(id), decision)
+}
+
 /// Reads a file whole.
 fn read(file: &Path) -> Result<Vec<u8>, Failed> {
     Ok(std::fs::read(file).with_context(|| format!("failed to read {}", file.display()))?)

@@ -3,7 +3,7 @@
 //! `contents`: key = kind u8 (`t` main text, `p` payload) · digest (16 bytes) · value =
 //! [`FirstCapture`]; and key = kind `s` · page u64 · value = fingerprint of its URL (16 bytes) and
 //! its sketch.
-//! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the first half of the
+//! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the last half of the
 //! fingerprint of its URL: among 100 million pages two share one with a chance of 1 in 3,700.
 
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub enum Kind {
     Payload,
 }
 
-/// The first capture of a content, and how often it came back.
+/// The first capture of a content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCapture {
     /// The URL that had it first.
@@ -32,8 +32,6 @@ pub struct FirstCapture {
     pub at: Timestamp,
     /// The archive's digest of the payload, as the record has it.
     pub payload_digest: String,
-    /// Captures so far.
-    pub count: u32,
 }
 
 fn key(kind: Kind, digest: u128) -> [u8; 17] {
@@ -63,15 +61,19 @@ pub fn put_band(batch: &mut Batch, db: &Db, band: u64, page: u64) {
     batch.put_raw(db, Family::Bands, &key, &[]);
 }
 
-/// Appends to `found` the pages of a band, at most `most`.
+/// Appends to `found` the pages of several bands, at most `most` of each.
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn band(db: &Db, band: u64, most: usize, found: &mut Vec<u64>) -> Result<(), DbError> {
-    let enough = found.len() + most;
-    each_band(db, band, band, |_, page| {
-        found.push(page);
-        found.len() < enough
+pub fn bands(db: &Db, bands: &[u64], most: usize, found: &mut Vec<u64>) -> Result<(), DbError> {
+    let prefixes: Vec<[u8; 8]> = bands.iter().map(|band| band.to_be_bytes()).collect();
+    let (mut band, mut count) = ([0; 8], 0);
+    db.each_with_prefixes(Family::Bands, &prefixes, |key| {
+        let Some((prefix, page)) = key.split_first_chunk::<8>() else { return true };
+        count = if *prefix == band { count + 1 } else { 1 };
+        band = *prefix;
+        found.extend(page.try_into().map(u64::from_be_bytes));
+        count < most
     })
 }
 

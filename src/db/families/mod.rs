@@ -96,6 +96,14 @@ impl Family {
         }
     }
 
+    /// Returns the length of the prefixes by which it is read, where most of them are not there.
+    pub(super) const fn prefix_length(self) -> Option<usize> {
+        match self {
+            Family::Bands => Some(8),
+            _ => None,
+        }
+    }
+
     /// Returns true if it is read by whole key, so that a Bloom filter pays.
     pub(super) const fn is_looked_up(self) -> bool {
         !matches!(

@@ -45,16 +45,3 @@ pub fn put(batch: &mut Batch, db: &Db, key: Fingerprint, known: Known) {
         Known::By(by) => batch.put_raw(db, Family::Seen, &key.to_bytes(), &by.to_bytes()),
     }
 }
-
-/// Calls `visit` with every key.
-///
-/// # Errors
-/// Returns what the database says.
-pub fn each(db: &Db, mut visit: impl FnMut(Fingerprint)) -> Result<(), DbError> {
-    db.scan(Family::Seen, &[], &[], |key, _| {
-        if let Ok(bytes) = <[u8; 16]>::try_from(key) {
-            visit(Fingerprint(u128::from_be_bytes(bytes)));
-        }
-        Ok(true)
-    })
-}
