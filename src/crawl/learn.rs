@@ -133,10 +133,10 @@ impl State {
         fetched: Fetched,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let by = match seen::get(&self.db, key.fingerprint())? {
-            Some(Known::Itself) => key.fingerprint(),
-            Some(Known::By(by)) => by,
-            None => return Ok(()),
+        let by = match (self.stood.remove(&own), seen::get(&self.db, key.fingerprint())?) {
+            (Some(by), _) | (None, Some(Known::By(by))) => by,
+            (None, Some(Known::Itself)) => key.fingerprint(),
+            (None, None) => return Ok(()),
         };
         if by == own {
             return Ok(());

@@ -22,6 +22,10 @@ const STEP: usize = 500;
 const CHECKS_MAX: usize = 16;
 const CHECKS_STEP: usize = 4;
 
+/// URLs on their way back of which it is remembered what stood for them: evidence against rules,
+/// which is lost with a crash, and without which nothing else is.
+const STOOD_MAX: usize = 100_000;
+
 /// URLs of one rule among which the latest are looked for.
 const CHECKED_ROWS_MAX: usize = 20_000;
 
@@ -102,6 +106,8 @@ impl State {
             }
             rows.sort_unstable_by(|a, b| b.cmp(a));
             let step = if done == 0 { 1 } else { CHECKS_STEP };
+            // What two rules suppressed is fetched once for both.
+            rows.retain(|(_, url, _)| !self.checks.contains(url));
             for (_, url, by) in rows.into_iter().take(step) {
                 if self.restore_suppressed(&mut batch, by, url)? {
                     self.checks.insert(url);
@@ -134,6 +140,8 @@ impl State {
                 if !self.restore_suppressed(&mut batch, by, *url)? {
                     // The row has outlived its URL's record; it must not be found again.
                     suppressed::delete(&mut batch, &self.db, by, *url, how);
+                } else if self.stood.len() < STOOD_MAX {
+                    self.stood.insert(*url, by);
                 }
             }
             if rows.len() < STEP {
@@ -271,6 +279,9 @@ mod tests {
         assert!(state.readmit_some(now).unwrap(), "a first part");
         let left = suppressed::of(&state.db, by.fingerprint(), usize::MAX).unwrap().len();
         assert_eq!(left, FORMS - STEP);
+        let stood = forms.iter().filter_map(|form| state.stood.get(&form.fingerprint()));
+        let rightly = stood.filter(|stood| **stood == by.fingerprint()).count();
+        assert_eq!(rightly, STEP, "what is fetched now is compared with what stood for it");
         drop(state);
 
         let mut state = open(&env, logs.path(), now);

@@ -118,6 +118,8 @@ pub struct State {
     pub(super) journal: Option<JsonLog>,
     /// What observers see of rules and errors.
     pub(super) seen_of: Watched,
+    /// What stood for URLs that are on their way back, and came to nothing.
+    pub(super) stood: HashMap<Fingerprint, Fingerprint>,
     /// Representatives that came to nothing, and whose URLs must come back.
     pub(super) returning: VecDeque<Fingerprint>,
 }
@@ -239,6 +241,7 @@ impl State {
             configured,
             journal: None,
             seen_of: Watched::default(),
+            stood: HashMap::new(),
             returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
