@@ -191,7 +191,8 @@ impl State {
         let canonized = rules.canonize(&url);
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
-        if key != own && !rules.audits(&url) {
+        let is_checked = self.checks.remove(&own) || rules.audits(&url, &canonized.rules);
+        if key != own && !is_checked {
             if let Some(by) = self.other_holder(own, key)? {
                 let ids = canonized.rules.iter().map(|rule| rule.0).collect();
                 return self.suppress(lease, by, ids, rules.version(), now);

@@ -10,6 +10,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError, Family};
+use crate::dust::RuleId;
 use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -297,7 +298,8 @@ impl State {
     }
 
     fn is_audited(&self, one: &Accepted<'_>) -> bool {
-        self.rules.snapshot().audits(&one.link.url)
+        let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
+        self.rules.snapshot().audits(&one.link.url, &rules)
     }
 
     fn queue_found(

@@ -3,7 +3,7 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -106,6 +106,10 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// Suppressed URLs that are fetched to check rules before the crawl ends.
+    pub(super) checks: HashSet<Fingerprint>,
+    /// Rules that were checked so, and how many of their URLs were.
+    pub(super) checked: HashMap<RuleId, usize>,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.
@@ -116,6 +120,8 @@ pub struct State {
     pub(super) journal: Option<JsonLog>,
     /// What observers see of rules and errors.
     pub(super) seen_of: Watched,
+    /// What stood for URLs that are on their way back, and came to nothing.
+    pub(super) stood: HashMap<Fingerprint, Fingerprint>,
     /// Representatives that came to nothing, and whose URLs must come back.
     pub(super) returning: VecDeque<Fingerprint>,
 }
@@ -231,11 +237,14 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            checks: HashSet::new(),
+            checked: HashMap::new(),
             changes,
             jobs: Jobs::default(),
             configured,
             journal: None,
             seen_of: Watched::default(),
+            stood: HashMap::new(),
             returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
