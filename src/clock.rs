@@ -166,7 +166,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Returns the present moment, or `None` on a machine that does not tell one start from another.
+    /// Returns the present moment, or `None` on a machine that does not tell one start from
+    /// another.
     fn here(at: Timestamp) -> Option<Anchor> {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -8,6 +8,7 @@ mod crash;
 mod dust_paper;
 mod extract;
 mod fuzz;
+mod hostile;
 mod loopback;
 mod sim;
 mod tidy;

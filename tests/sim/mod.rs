@@ -1,7 +1,8 @@
 //! Whole crawls in virtual time, over seeded webs, with crashes: what proves I1 to I6.
 //!
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of
-//! the few that every test run has time for, and `-- --nocapture` says how many fetches were judged.
+//! the few that every test run has time for, and `-- --nocapture` says how many fetches were
+//! judged.
 
 mod content;
 mod explain;
