@@ -17,7 +17,7 @@ use crate::dust::declared::DeclaredRule;
 use crate::dust::{
     self, Fetched, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet, RuleState,
 };
-use crate::url::Site;
+use crate::url::{CrawlUrl, Site};
 
 /// Messages that may wait for the miner.
 const WAITING_MAX: usize = 4096;
@@ -73,7 +73,7 @@ pub(super) enum Tell {
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
-    Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    Audited(Vec<RuleId>, Box<CrawlUrl>, Fetched, Fetched, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
@@ -237,8 +237,8 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, audited, known, now) => {
-                self.book.audit_result(&rules, audited, known, now);
+            Tell::Audited(rules, url, audited, known, now) => {
+                self.book.audit_result(&rules, &url, audited, known, now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
