@@ -5,7 +5,6 @@
 //! # http://example.org/story
 //! First block.
 //! Second block.
-//!
 //! ```
 //! A block of a text that begins with `#` is indented by one space, so that no page can pretend to
 //! be the head of another.

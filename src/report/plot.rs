@@ -1,5 +1,6 @@
 //! Drawings as SVG. Colours are given as attributes, which the page's style sheet replaces in the
-//! dark; each drawing is made twice, for wide and for narrow screens, so that letters stay readable.
+//! dark; each drawing is made twice, for wide and for narrow screens, so that letters stay
+//! readable.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
