@@ -139,6 +139,7 @@ impl State {
         let rules = self.rules.snapshot();
         let gate = filter.page(&*rules);
         let embeds_so_far = via.path.chars().rev().take_while(|letter| *letter == 'E').count();
+        let redirects_so_far = via.path.chars().rev().take_while(|letter| *letter == 'R').count();
         let from_seed = via.path.chars().all(|letter| letter == 'R');
         let mut accepted = Vec::with_capacity(links.len());
         for link in links {
@@ -151,6 +152,7 @@ impl State {
                 found: link.found,
                 hops,
                 embed_hops: if embed { embeds_so_far as u16 + 1 } else { 0 },
+                redirects: if redirect { redirects_so_far as u16 + 1 } else { 0 },
                 from_seed: redirect && from_seed,
                 nofollow: link.nofollow,
             };

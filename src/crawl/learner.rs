@@ -328,3 +328,34 @@ fn most_telling<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Rule> {
     }
     all.into_iter().cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dust::{RuleKind, Scope, Source};
+
+    #[test]
+    fn of_many_rules_those_in_force_are_shown_before_all_others() {
+        let rules: Vec<Rule> = (0..1_000u64)
+            .map(|n| {
+                let (name, value) = (n.to_string(), String::new());
+                let kind = RuleKind::SetParameter { name, value };
+                let site = Site::new("example.org");
+                let mut rule =
+                    Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+                rule.evidence.suppressed = n;
+                rule.state = match n % 10 {
+                    0 => RuleState::Enforced,
+                    1 => RuleState::Shadow,
+                    _ => RuleState::Retired,
+                };
+                rule
+            })
+            .collect();
+        let shown = most_telling(rules.iter());
+        assert_eq!(shown.len(), SHOWN_MAX);
+        assert!(shown.iter().all(|rule| rule.state == RuleState::Enforced));
+        let few = most_telling(rules[..15].iter());
+        assert_eq!(few.len(), 15);
+    }
+}

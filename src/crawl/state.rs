@@ -81,6 +81,8 @@ pub struct State {
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// The port on which a host answered last, and when.
+    pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     models: LruCache<Site, SiteModel>,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
@@ -217,6 +219,7 @@ impl State {
             agent: parts.agent,
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
@@ -295,6 +298,7 @@ impl State {
         let db = self.db.clone();
         let mut batch = Batch::default();
         let interrupted = self.release_leases(&mut batch, now)?;
+        self.keep_rests_of_log(now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
         let counts = line::count(&db)?;
@@ -357,6 +361,20 @@ impl State {
             self.hosts.set(record);
         }
         Ok(leases.len())
+    }
+
+    /// The log is written before the state, so after a power cut it may know of requests that the
+    /// state has forgotten: their hosts rest all the same.
+    fn keep_rests_of_log(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        for line in self.log.recent()? {
+            let until = Timestamp::from_millis(line.next_allowed_ms);
+            let Some(url) = CrawlUrl::parse(&line.url).ok().filter(|_| until > now) else {
+                continue;
+            };
+            let id = self.host_id(&url.host())?;
+            self.change_host(id, |record| record.pace.hold_until(until))?;
+        }
+        Ok(())
     }
 
     /// Commits a batch together with everything that changed beside it.
@@ -693,6 +711,10 @@ impl State {
             queue::delete(&mut batch, &self.db, id, *place);
             let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
+            if let Item::Robots { origin, .. } = item {
+                let why = format!("it redirects to {}, which is given up", record.name);
+                self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
             {

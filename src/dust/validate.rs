@@ -116,8 +116,8 @@ impl Settings {
     }
 
     /// Returns true where a rule is worth its trial: it rewrites enough URLs to draw from, and what
-    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is known
-    /// without a fetch.
+    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is
+    /// known without a fetch.
     pub(crate) fn is_worth(&self, evidence: &Evidence, source: Source, known: f64) -> bool {
         let least = f64::from(self.draws_min(source));
         let needed = (self.accept_at() - self.credit(evidence, source)) / self.success();
