@@ -3,6 +3,9 @@
 //! Data goes to standard output, talk to standard error; every command takes `--json`. Only this
 //! module names `clap` and `anyhow`. It decides nothing: commands read, call and print.
 
+#[macro_use]
+mod terminal;
+
 mod audit;
 mod config;
 mod ctl;
@@ -17,9 +20,11 @@ mod explain;
 mod export;
 mod failed;
 mod fetch;
+
 mod identity;
 mod init;
 mod look;
+mod machine;
 mod manual;
 mod output;
 mod plan;
