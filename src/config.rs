@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::{archive, content, crawl, db, dns, extract, fetch, filter, frontier, robots};
+use crate::{
+    archive, content, crawl, dashboard, db, dns, extract, fetch, filter, frontier, robots,
+};
 
 /// What the crawl is for; it decides defaults and which usage preferences are obeyed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +76,8 @@ pub struct Config {
     pub archive: archive::Settings,
     /// Memory and durability of the state.
     pub state: db::Settings,
+    /// The live page and the metrics.
+    pub dashboard: dashboard::Settings,
     /// Politeness of single hosts: `[host."slow.example.org"]`.
     pub host: BTreeMap<String, frontier::HostOverride>,
 }
@@ -111,6 +115,7 @@ impl Default for Config {
             dust: crawl::DustSettings::default(),
             archive: archive::Settings::default(),
             state: db::Settings::default(),
+            dashboard: dashboard::Settings::default(),
             host: BTreeMap::new(),
         }
     }
@@ -421,6 +426,7 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     }
     below("robots", config.robots.check())?;
     below("archive", config.archive.check())?;
+    below("dashboard", config.dashboard.check())?;
     if let Err(error) = filter::Filter::new(&config.scope, &[]) {
         return Err(("scope".to_owned(), error.to_string()));
     }

@@ -19,5 +19,9 @@ pub mod fetch;
 
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod crawl;
+pub mod dashboard;
+pub mod dataset;
 pub mod demo;
+pub mod report;

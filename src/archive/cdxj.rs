@@ -56,6 +56,11 @@ impl Entry {
         })
     }
 
+    /// Returns the same record under another URL.
+    pub(super) fn under(&self, url: &str) -> Entry {
+        Entry { key: key_of(url), url: url.to_owned(), ..self.clone() }
+    }
+
     /// Returns the media type, if there is one.
     pub(super) fn mime(&self) -> Option<&str> {
         self.mime.as_deref()

@@ -144,6 +144,29 @@ pub fn export_cdxj(
     Ok(Exported { records, bytes, too_large: 0, walked })
 }
 
+/// Writes sorted index lines by which the wanted records are found under other URLs, those that
+/// `aliases` names for a target URI: as pywb reads them, beside the index of the records.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn export_aliases(
+    dir: &Path,
+    selection: &Selection,
+    aliases: &mut dyn FnMut(&str) -> Vec<String>,
+    out: &mut dyn Write,
+) -> Result<Exported, ArchiveError> {
+    let mut lines = Vec::new();
+    let walked = walk(dir, selection, 0, |found, _| {
+        lines.extend(aliases(found.head.uri()).iter().map(|url| found.cdxj_line_as(url)));
+        Ok(())
+    })?;
+    lines.sort_unstable();
+    let text = lines.concat();
+    out.write_all(text.as_bytes()).named("write", Path::new("the output"))?;
+    let (records, bytes) = (lines.len() as u64, text.len() as u64);
+    Ok(Exported { records, bytes, too_large: 0, walked })
+}
+
 /// Writes one JSON object a line for each wanted record: where and when, what the server said, and
 /// up to `text_max` bytes of the payload as text, where it is text. No text is written for 0.
 ///

@@ -23,6 +23,9 @@ pub struct Settings {
     pub level: u32,
     /// Whether a CDXJ index is kept beside each file.
     pub cdxj: bool,
+    /// Whether the answers of name servers are kept as resource records of type `text/dns`, one for
+    /// each question asked.
+    pub dns: bool,
     /// When records are forced to the disk. A killed process loses nothing under any policy; this
     /// is about power cuts.
     pub sync: SyncPolicy,
@@ -47,6 +50,7 @@ impl Default for Settings {
             compression: Compression::Gzip,
             level: 1,
             cdxj: true,
+            dns: true,
             sync: SyncPolicy::Interval,
             sync_interval: Span::secs(5),
             revisit: RevisitPolicy::Identical,

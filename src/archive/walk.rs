@@ -98,6 +98,11 @@ impl Found {
         self.entry.line(self.at.length, self.at.offset, &self.at.file)
     }
 
+    /// Returns the line by which the record is found under another URL, line end included.
+    pub fn cdxj_line_as(&self, url: &str) -> String {
+        self.entry.under(url).line(self.at.length, self.at.offset, &self.at.file)
+    }
+
     /// Returns the payload of the record's block, without chunks and content coding, at most `max`
     /// bytes of it; nothing for revisits.
     pub fn decoded(&self, block: &[u8], max: usize) -> Vec<u8> {

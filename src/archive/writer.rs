@@ -32,8 +32,9 @@ pub struct Written {
     pub cdxj: Option<String>,
     /// How many bytes the archive has grown.
     pub bytes: u64,
-    /// Number of this write since the archive was opened, from 0, in the order of the records: who
-    /// commits in this order commits a prefix of the archive.
+    /// Number of this visit since the archive was opened, from 0, in the order of the records: who
+    /// commits in this order commits a prefix of the archive. A DNS record is not counted, for
+    /// nobody commits it: it has the number of the visit that comes behind it and covers it.
     pub sequence: u64,
 }
 
@@ -109,7 +110,9 @@ impl Writer {
         let current = self.info.get();
         let encoded =
             if encoded.warcinfo == current { encoded } else { self.encoder.encode(item, current) };
-        self.append(encoded)
+        let written = self.append(encoded)?;
+        self.sequence += u64::from(matches!(item, Item::Visit(_)));
+        Ok(written)
     }
 
     fn append(&mut self, encoded: Encoded) -> Result<Written, ArchiveError> {
@@ -141,10 +144,8 @@ impl Writer {
             open.index_end += line.len() as u64;
         }
         let position = Position { file: at.file.clone(), offset: open.end };
-        let sequence = self.sequence;
-        self.sequence += 1;
         Ok(Written {
-            sequence,
+            sequence: self.sequence,
             at,
             position,
             record_id: format!("urn:uuid:{}", encoded.record_id),

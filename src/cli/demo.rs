@@ -1,6 +1,8 @@
 //! `crawler demo`: a small web on loopback, crawled by the real pipeline.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,13 +12,14 @@ use serde_json::json;
 use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, report};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::crawl::SeedUrl;
 use crate::db::Db;
 use crate::db::families::urls;
 use crate::demo::{Server, ServerOptions, Truth, WebSpec, demo_web};
+use crate::dust::RuleState;
 use crate::frontier::UrlState;
 use crate::url::CrawlUrl;
 
@@ -26,6 +29,9 @@ pub(super) struct DemoArgs {
     /// Keep what an earlier demo left and go on with it
     #[arg(long)]
     keep: bool,
+    /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    dashboard: Option<String>,
 }
 
 /// Serves the demo web, crawls it, and compares what was found with what there is.
@@ -36,15 +42,25 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         .thread_name("demo web")
         .build()
         .context("start the demo web")?;
+    let dir = settings(common, None, None)?.dir;
+    let port = if args.keep { port_of(&dir)? } else { 0 };
     let server = runtime.block_on(async {
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
-        Server::start(demo_web(), clock, ServerOptions::default()).await
+        let options = ServerOptions { http_port: port, ..ServerOptions::default() };
+        Server::start(demo_web(), clock, options).await
     });
-    let server = server.context("serve the demo web on loopback")?;
-    let config = settings(common, &server)?;
+    let server = server.with_context(|| match port {
+        0 => "serve the demo web on loopback".to_owned(),
+        port => format!(
+            "serve the demo web on port {port} again, which its URLs name; end what uses it, or \
+             begin anew without --keep"
+        ),
+    })?;
+    let config = settings(common, Some(&server), args.dashboard.as_deref())?;
     if !args.keep && config.dir.exists() {
         clear(&config)?;
     }
+    note_port(&config.dir, server.http_port())?;
     let seeds: Vec<SeedUrl> = server
         .web()
         .homes()
@@ -60,13 +76,25 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     }
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
+    let rules = avoided(&config, server.web())?;
+    let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
-        let report = json!({ "summary": summary, "documents": all, "documents_fetched": found });
+        let report = json!({
+            "summary": summary,
+            "documents": all,
+            "documents_fetched": found,
+            "rules": rules,
+            "report": page,
+        });
         println!("{report}");
     } else {
         print(common, &summary)?;
         println!("{} of {} documents of the demo web fetched", number(found), number(all));
+        for rule in &rules {
+            println!("{rule}");
+        }
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
+        println!("report: {}", page.display());
     }
     runtime.block_on(server.shutdown());
     let exit = exit_of(&config, &summary);
@@ -74,11 +102,42 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     Ok(if exit == Exit::Parked { Exit::Complete } else { exit })
 }
 
-fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
+/// File in the demo's directory that keeps the port of the web, which is part of all its URLs.
+const PORT_FILE: &str = "demo.port";
+
+/// Returns the port of an earlier demo; 0, for any, if there was none.
+fn port_of(dir: &Path) -> Result<u16, Failed> {
+    let path = dir.join(PORT_FILE);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) => {
+            return Err(anyhow::Error::from(error)
+                .context(format!("read {}", path.display()))
+                .into());
+        }
+    };
+    let port = text.trim().parse();
+    Ok(port.with_context(|| {
+        format!("read {}: it holds no port; begin anew without --keep", path.display())
+    })?)
+}
+
+fn note_port(dir: &Path, port: u16) -> Result<(), Failed> {
+    let path = dir.join(PORT_FILE);
+    let noted = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, port.to_string()));
+    Ok(noted.with_context(|| format!("write {}", path.display()))?)
+}
+
+/// Returns the settings of the demo; without a server, as far as they do not depend on it.
+fn settings(
+    common: &Common,
+    server: Option<&Server>,
+    dashboard: Option<&str>,
+) -> Result<Config, Failed> {
     let set =
         |key: &str, value: String| Override { key: key.to_owned(), value, source: Source::Flag };
     let mut overrides = vec![
-        set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))),
         set("dns.allow", "[\"127.0.0.0/8\"]".to_owned()),
         set("politeness.min_delay", quoted("100ms")),
         set("politeness.max_delay", quoted("2s")),
@@ -90,6 +149,10 @@ fn settings(common: &Common, server: &Server) -> Result<Config, Failed> {
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
+    overrides.extend(session::listen(dashboard));
+    if let Some(server) = server {
+        overrides.push(set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))));
+    }
     if common.dir.is_none() {
         overrides.push(set("dir", quoted("demo-crawl")));
     }
@@ -127,4 +190,65 @@ fn coverage(config: &Config, web: &WebSpec) -> Result<(u64, u64), Failed> {
     })?;
     let all: u64 = (0..web.hosts().len() as u32).map(|h| web.documents(h).count() as u64).sum();
     Ok((found.len() as u64, all))
+}
+
+/// What a rule of the crawl kept from being fetched, judged by who drew the web.
+#[derive(Debug, Default, serde::Serialize)]
+struct Avoided {
+    site: String,
+    rule: String,
+    fetches: u64,
+    /// Of documents that were fetched under another URL.
+    right: u64,
+    /// Of documents that were not fetched at all.
+    wrong: u64,
+}
+
+impl std::fmt::Display for Avoided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Avoided { site, rule, .. } = self;
+        let counts = [self.fetches, self.right, self.wrong].map(number);
+        let [fetches, right, wrong] = counts;
+        write!(f, "{site}: {rule}: {fetches} fetches avoided")?;
+        write!(f, " ({right} of documents that were fetched, {wrong} of others)")
+    }
+}
+
+/// Lists the rules in force with the fetches that each avoided, against the truth about the web. A
+/// URL that several rules changed counts for each.
+fn avoided(config: &Config, web: &WebSpec) -> Result<Vec<Avoided>, Failed> {
+    let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
+    let Some(book) = super::dust::book(config, &db)? else { return Ok(Vec::new()) };
+    let mut fetched = BTreeSet::new();
+    let mut suppressed: Vec<(Option<Truth>, Vec<u64>)> = Vec::new();
+    urls::each(&db, |_, record| {
+        let truth = CrawlUrl::parse(&record.url).ok().and_then(|url| web.truth(&url));
+        match (record.state, truth) {
+            (UrlState::Done(done), Some(Truth::Document { id, .. })) if done.status == 200 => {
+                fetched.insert(id);
+            }
+            (UrlState::Suppressed { rules, .. }, truth) => suppressed.push((truth, rules)),
+            _ => {}
+        }
+        true
+    })?;
+    let enforced = book.rules().filter(|rule| rule.state == RuleState::Enforced);
+    let mut rules: BTreeMap<u64, Avoided> = enforced
+        .map(|rule| {
+            let (site, text) = (rule.site.to_string(), rule.to_string());
+            (rule.id.0, Avoided { site, rule: text, ..Avoided::default() })
+        })
+        .collect();
+    for (truth, by) in suppressed {
+        let right = !matches!(truth, Some(Truth::Document { id, .. }) if !fetched.contains(&id));
+        for id in by {
+            let Some(rule) = rules.get_mut(&id) else { continue };
+            rule.fetches += 1;
+            rule.right += u64::from(right);
+            rule.wrong += u64::from(!right);
+        }
+    }
+    let mut rules: Vec<Avoided> = rules.into_values().collect();
+    rules.sort_by(|a, b| (b.fetches, &a.site, &a.rule).cmp(&(a.fetches, &b.site, &b.rule)));
+    Ok(rules)
 }

@@ -12,11 +12,14 @@ use super::look;
 use super::output::{bytes, number};
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
-    About, Exported, Selection, export_cdxj, export_jsonl, export_wacz, export_warc,
+    About, Exported, Selection, export_aliases, export_cdxj, export_jsonl, export_wacz, export_warc,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
 use crate::config::Config;
+use crate::dataset::{Purpose, Reader, Wanted, Written, export_parquet, export_text};
+use crate::db::families::suppressed;
 use crate::fetch::user_agent;
+use crate::url::CrawlUrl;
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -25,10 +28,29 @@ enum Format {
     Warc,
     /// A sorted index
     Cdxj,
+    /// Lines for an index, by which a replayer finds URLs that rules kept from being fetched
+    Aliases,
     /// One JSON object a line; with --text also the text
     Jsonl,
     /// A package that browsers replay
     Wacz,
+    /// A table with one row for every capture: text, digests, usage preferences, place in the archive
+    Parquet,
+    /// The main text of pages, one for every group of duplicates
+    Text,
+}
+
+/// What an export is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Use {
+    /// To be found by a search engine
+    Search,
+    /// To be given to a model with a question
+    AiInput,
+    /// To train a model
+    AiTrain,
+    /// Text and data mining in general
+    Tdm,
 }
 
 /// Flags of `export`.
@@ -39,8 +61,13 @@ Examples:
   crawler export --out pages.warc.gz --host example.org --status 200 --mime text/html
   crawler export --format jsonl --text 1MB | jq -r .url
   crawler export --format cdxj --since 2026-01-01
+  crawler export --format aliases --out COLLECTION/indexes/aliases.cdxj     (pywb reads it there)
+  crawler export --out pages.parquet --status 200 --mime text/html
+  crawler export --out corpus.txt --for ai-train        only what no owner refuses for training
 
-The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz.
+The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz,
+.parquet, .txt. Owners' words on use (Content-Usage, Content-Signal, TDM-Reservation, robots
+directives) are read from headers, from the page and from robots.txt; the narrowest one holds.
 Exit codes: 0 exported, 3 nothing matches.")]
 pub(super) struct ExportArgs {
     /// Form of the export
@@ -67,6 +94,16 @@ pub(super) struct ExportArgs {
     /// Not after
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    /// Only what the owner does not refuse for this use; may be given several times; Parquet and
+    /// text
+    #[arg(long = "for", value_enum, value_name = "USE")]
+    uses: Vec<Use>,
+    /// With --for: only what the owner allows in words
+    #[arg(long, requires = "uses")]
+    stated: bool,
+    /// With text: also pages whose text is there already
+    #[arg(long)]
+    all: bool,
     /// Text of the payload in JSONL, at most so much of each
     #[arg(long, value_name = "SIZE", default_value = "0")]
     text: String,
@@ -84,6 +121,19 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
             format!("failed to export: there is no archive in {dir}; `crawler run` makes one");
         return Err(Failed::with(Exit::Nothing, why));
     }
+    let is_set = matches!(format, Format::Parquet | Format::Text);
+    let misplaced = [
+        (!args.uses.is_empty() && !is_set, "--for", "parquet or text"),
+        (args.all && format != Format::Text, "--all", "text"),
+        (args.text != "0" && format != Format::Jsonl, "--text", "jsonl"),
+    ];
+    if let Some((_, flag, formats)) = misplaced.iter().find(|(given, ..)| *given) {
+        let why = format!("{flag} belongs to --format {formats}; leave it out here");
+        return Err(Failed::with(Exit::Usage, why));
+    }
+    if is_set {
+        return data_set(common, &config, args, format, selection, &dir);
+    }
     let text_max: ByteSize = args.text.parse().map_err(|why| {
         Failed::with(Exit::Usage, format!("--text {}: {why}; write a size as 1MB", args.text))
     })?;
@@ -99,6 +149,92 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
     let own = u64::from(format == Format::Warc);
     let found = exported.records > own || (format == Format::Wacz && exported.bytes > 0);
     Ok(if found { Exit::Complete } else { Exit::Nothing })
+}
+
+/// Writes the table, or the texts.
+fn data_set(
+    common: &Common,
+    config: &Config,
+    args: &ExportArgs,
+    format: Format,
+    selection: Selection,
+    dir: &Path,
+) -> Answer {
+    let db = look::open_if_there(config)?;
+    if db.is_none() {
+        eprintln!("warning: there is no state: boilerplate, robots.txt and clusters are not known");
+    }
+    let purposes = args.uses.iter().map(|purpose| match purpose {
+        Use::Search => Purpose::Search,
+        Use::AiInput => Purpose::AiInput,
+        Use::AiTrain => Purpose::AiTrain,
+        Use::Tdm => Purpose::Tdm,
+    });
+    let wanted = Wanted { selection, purposes: purposes.collect(), stated: args.stated };
+    let (near, extract) = (&config.repeats.near, config.extract.clone());
+    let reader = Reader::new(dir, db.as_ref(), near, extract, config.content.clone())?;
+    let written = match (&args.out, format) {
+        (Some(target), _) if target.exists() => return Err(is_there(target)),
+        (Some(target), Format::Parquet) => {
+            let software = format!("{}/{}", config.name, env!("CARGO_PKG_VERSION"));
+            export_parquet(reader, &wanted, &software, target)?
+        }
+        (Some(target), _) => {
+            let file =
+                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+            let mut out = BufWriter::new(file);
+            let written = export_text(reader, &wanted, args.all, &mut out)?;
+            out.flush().with_context(|| format!("write {}", target.display()))?;
+            written
+        }
+        (None, _) => {
+            let mut out = BufWriter::new(std::io::stdout().lock());
+            let written = export_text(reader, &wanted, args.all, &mut out)?;
+            out.flush().context("write to standard output")?;
+            written
+        }
+    };
+    tell(common, args, &written);
+    Ok(if written.rows > 0 { Exit::Complete } else { Exit::Nothing })
+}
+
+fn tell(common: &Common, args: &ExportArgs, written: &Written) {
+    for (file, damage) in &written.walked.damages {
+        eprintln!("warning: stepped over damage in {file}: {damage}");
+    }
+    if written.overflowed {
+        eprintln!("warning: there are too many texts to remember; later repeats are not told");
+    }
+    let left_out = [
+        (written.left_out_by_usage, "refused by their owners"),
+        (written.left_out_as_duplicates, "there already"),
+        (written.left_out_without_text, "without text"),
+    ];
+    match &args.out {
+        Some(target) if common.json => println!(
+            "{}",
+            json!({
+                "file": target, "records": written.rows, "bytes": written.bytes,
+                "left_out_by_usage": written.left_out_by_usage,
+                "left_out_as_duplicates": written.left_out_as_duplicates,
+                "left_out_without_text": written.left_out_without_text,
+                "damages": written.walked.damages.len(),
+            })
+        ),
+        Some(target) if !common.quiet => {
+            let (rows, size) = (number(written.rows), bytes(written.bytes as f64));
+            println!("{}: {rows} rows, {size}", target.display());
+        }
+        _ => {}
+    }
+    for (count, why) in left_out.iter().filter(|(count, _)| *count > 0 && !common.quiet) {
+        eprintln!("left out: {} {why}", number(*count));
+    }
+}
+
+fn is_there(target: &Path) -> Failed {
+    let target = target.display();
+    Failed::with(Exit::Usage, format!("{target} is there already; name another file, or remove it"))
 }
 
 fn write(
@@ -119,31 +255,30 @@ fn write(
     let now = Clock::system(Timestamp::ZERO).now();
     let Some(target) = &args.out else {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let exported = lines(format, dir, selection, text_max, &mut out)?;
+        let exported = lines(config, format, dir, selection, text_max, &mut out)?;
         out.flush().context("write to standard output")?;
         return Ok(exported);
     };
     if target.exists() {
-        return Err(Failed::with(
-            Exit::Usage,
-            format!("{} is there already; name another file, or remove it", target.display()),
-        ));
+        return Err(is_there(target));
     }
     Ok(match format {
         Format::Warc => export_warc(dir, selection, target, &config.archive, &about, now)?,
         Format::Wacz => export_wacz(dir, selection, target, &config.archive, &about, now)?,
-        Format::Cdxj | Format::Jsonl => {
+        Format::Cdxj | Format::Aliases | Format::Jsonl => {
             let file =
                 File::create_new(target).with_context(|| format!("create {}", target.display()))?;
             let mut out = BufWriter::new(file);
-            let exported = lines(format, dir, selection, text_max, &mut out)?;
+            let exported = lines(config, format, dir, selection, text_max, &mut out)?;
             out.flush().with_context(|| format!("write {}", target.display()))?;
             exported
         }
+        Format::Parquet | Format::Text => unreachable!("data sets have their own way"),
     })
 }
 
 fn lines(
+    config: &Config,
     format: Format,
     dir: &Path,
     selection: &Selection,
@@ -152,8 +287,29 @@ fn lines(
 ) -> Result<Exported, Failed> {
     Ok(match format {
         Format::Cdxj => export_cdxj(dir, selection, out)?,
+        Format::Aliases => aliases(config, dir, selection, out)?,
         _ => export_jsonl(dir, selection, text_max, out)?,
     })
+}
+
+/// What rules suppressed is found under the URL that stood for it.
+fn aliases(
+    config: &Config,
+    dir: &Path,
+    selection: &Selection,
+    out: &mut dyn Write,
+) -> Result<Exported, Failed> {
+    let db = look::open(config)?;
+    let mut failed = None;
+    let mut of = |uri: &str| {
+        let Ok(url) = CrawlUrl::parse(uri) else { return Vec::new() };
+        suppressed::urls_under(&db, url.fingerprint()).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            Vec::new()
+        })
+    };
+    let exported = export_aliases(dir, selection, &mut of, out)?;
+    failed.map_or(Ok(exported), |error| Err(error.into()))
 }
 
 fn report(common: &Common, args: &ExportArgs, exported: &Exported) {
@@ -181,15 +337,17 @@ fn format_of(args: &ExportArgs) -> Result<Format, Failed> {
         (".cdxj", Format::Cdxj),
         (".jsonl", Format::Jsonl),
         (".wacz", Format::Wacz),
+        (".parquet", Format::Parquet),
+        (".txt", Format::Text),
     ];
     let named = by_name.iter().find(|(end, _)| name.ends_with(end)).map(|(_, format)| *format);
     let Some(format) = args.format.or(named) else {
-        let why = "the form of the export is not known: give --format warc, cdxj, jsonl or wacz, or \
-                   --out with a name that ends so";
+        let why = "the form of the export is not known: give --format warc, cdxj, jsonl, wacz, \
+                   parquet or text, or --out with a name that ends so";
         return Err(Failed::with(Exit::Usage, why));
     };
-    if args.out.is_none() && matches!(format, Format::Warc | Format::Wacz) {
-        let why = "WARC and WACZ are written to a file: add --out FILE";
+    if args.out.is_none() && matches!(format, Format::Warc | Format::Wacz | Format::Parquet) {
+        let why = "WARC, WACZ and Parquet are written to a file: add --out FILE";
         return Err(Failed::with(Exit::Usage, why));
     }
     Ok(format)

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Failed;
 use super::run::read_seeds;
 use crate::config::Config;
-use crate::crawl::DustMode;
+use crate::crawl::steer::Changes;
+use crate::crawl::{CrawlError, DustMode};
 use crate::db::families::{meta, urls};
 use crate::db::{Db, DbError};
 use crate::dust;
@@ -73,11 +74,19 @@ impl Bench {
                 true
             })?;
         }
+        // What an operator changed while it ran holds here too.
+        let changes = match db {
+            Some(db) => {
+                Changes::read(meta::control(db)?.as_deref()).map_err(CrawlError::Control)?
+            }
+            None => Changes::default(),
+        };
+        let enforces = matches!(config.dust_mode(), DustMode::Auto | DustMode::Enforce);
         Ok(Bench {
-            filter: Filter::new(&config.scope, &seeds)?,
-            politeness: Rules::new(config.politeness.clone(), &config.host),
+            filter: changes.filter(&Filter::new(&config.scope, &seeds)?),
+            politeness: changes.politeness(&Rules::new(config.politeness.clone(), &config.host)),
             dust: config.dust.book(),
-            enforces: matches!(config.dust_mode(), DustMode::Auto | DustMode::Enforce),
+            enforces: changes.rules.unwrap_or(enforces),
         })
     }
 }

@@ -5,7 +5,9 @@
 
 mod audit;
 mod config;
+mod ctl;
 mod demo;
+mod diff;
 mod dns;
 mod doctor;
 mod dups;
@@ -13,18 +15,23 @@ mod dust;
 mod exit;
 mod explain;
 mod export;
+mod failed;
 mod fetch;
+mod identity;
 mod init;
 mod look;
 mod manual;
 mod output;
 mod plan;
 mod progress;
+mod report;
 mod robots;
 mod run;
 mod session;
 mod sketch;
+mod speech;
 mod status;
+mod top;
 mod verify;
 mod wire;
 
@@ -52,6 +59,7 @@ Examples:
   crawler demo                                                  a small web of its own, no internet
   crawler run --seeds seeds.txt --contact mailto:you@example.org    crawl; again: go on
   crawler config show --effective                               every value and where it is from
+  crawler report                                                the crawl as one page
   crawler audit                                                 prove that nobody was hurried
 
 Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 10 limit,
@@ -94,6 +102,12 @@ enum Command {
     Config(config::ConfigCommand),
     /// Show how far the crawl is
     Status,
+    /// Steer the crawl: pause, slow a host, exclude, budgets, rules, log level
+    Ctl(ctl::CtlArgs),
+    /// Watch the running crawl full-screen, and steer it
+    Top(top::TopArgs),
+    /// Write the crawl as one page: what was found, kept and left out, and why
+    Report(report::ReportArgs),
     /// Prove from the crawl log that no host was asked too early
     Audit(audit::AuditArgs),
     /// Rules by which different URLs lead to the same text: mine, apply, list, change, exchange
@@ -113,14 +127,19 @@ enum Command {
     Verify(verify::VerifyArgs),
     /// Mend what a crash left in the archive: torn tails, open files, indexes
     Repair(verify::RepairArgs),
-    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ or JSONL
+    /// Write the archive, or a part of it, as WARC, WACZ, CDXJ, JSONL, Parquet or plain text
     Export(export::ExportArgs),
     /// Show what the crawl has twice: exactly, nearly, by clusters, by host; compare two pages
     Dups(dups::DupsArgs),
+    /// Compare two crawls: what was added, changed, moved, redirected, gone
+    Diff(diff::DiffArgs),
     /// Show what a page is known by, or how alike two pages are
     Sketch(sketch::SketchArgs),
     /// Write a configuration from a few answers
     Init(init::InitArgs),
+    /// Write or show who this crawler is, for site owners and for servers that ask
+    #[command(subcommand)]
+    Identity(identity::IdentityCommand),
     /// Examine this machine and this configuration
     Doctor(doctor::DoctorArgs),
     /// Write completions for a shell
@@ -133,24 +152,26 @@ enum Command {
 #[derive(Debug)]
 pub(crate) struct Failed {
     exit: Exit,
-    error: anyhow::Error,
+    /// What to print.
+    line: String,
 }
 
 impl<E: Into<anyhow::Error>> From<E> for Failed {
     fn from(error: E) -> Self {
         let error = error.into();
-        let exit = exit_of(&error);
-        Failed { exit, error }
+        Failed { exit: exit_of(&error), line: failed::line(&error) }
     }
 }
 
 fn exit_of(error: &anyhow::Error) -> Exit {
+    use crate::archive::ArchiveError;
     use crate::crawl::CrawlError;
     use crate::db::DbError;
     if error.is::<ConfigError>() {
         return Exit::Config;
     }
-    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full);
+    let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full)
+        || error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_full);
     let db = error.downcast_ref::<DbError>().or_else(|| match error.downcast_ref::<CrawlError>() {
         Some(CrawlError::Db(db)) => Some(db),
         _ => None,
@@ -167,7 +188,7 @@ fn exit_of(error: &anyhow::Error) -> Exit {
 impl Failed {
     /// Returns a failure with an exit code of its own.
     pub(crate) fn with(exit: Exit, message: impl std::fmt::Display) -> Self {
-        Failed { exit, error: anyhow::anyhow!("{message}") }
+        Failed { exit, line: message.to_string() }
     }
 }
 
@@ -184,13 +205,15 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    let filter = tracing_subscriber::EnvFilter::try_new(&cli.common.log_level)
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    failed::quiet_when_nobody_reads();
+    if let Err(failed) = speech::begin(&cli.common.log_level) {
+        eprintln!("error: {}", failed.line);
+        return failed.exit.into();
+    }
     match dispatch(cli) {
         Ok(exit) => exit.into(),
         Err(failed) => {
-            eprintln!("error: {:#}", failed.error);
+            eprintln!("error: {}", failed.line);
             failed.exit.into()
         }
     }
@@ -203,8 +226,12 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Demo(args) => demo::demo(&common, &args),
         Command::Config(command) => config::config(&common, &command),
         Command::Status => status::status(&common),
+        Command::Ctl(args) => ctl::ctl(&common, &args),
+        Command::Top(args) => top::top(&common, &args),
+        Command::Report(args) => report::report(&common, &args),
         Command::Audit(args) => audit::audit(&common, &args),
         Command::Dups(args) => dups::dups(&common, &args),
+        Command::Diff(args) => diff::diff(&common, &args),
         Command::Sketch(args) => sketch::sketch(&common, &args),
         Command::Dust(command) => dust::dust(&common, &command),
         Command::Explain(args) => explain::explain(&common, &args),
@@ -215,6 +242,7 @@ fn dispatch(cli: Cli) -> Answer {
         Command::Verify(args) => verify::verify(&common, &args),
         Command::Repair(args) => verify::repair(&common, &args),
         Command::Export(args) => export::export(&common, &args),
+        Command::Identity(command) => identity::identity(&common, &command),
         Command::Init(args) => init::init(&common, &args),
         Command::Doctor(args) => doctor::doctor(&common, &args),
         Command::Completions(args) => manual::completions(&args),

@@ -43,9 +43,43 @@ pub(super) fn duration(span: Duration) -> String {
     }
 }
 
+/// Returns text of the web as it may be shown on a terminal: control characters, and characters that
+/// turn the direction of text or have no width, are written as escapes.
+pub(super) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_unsafe(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out.into()
+}
+
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown_as_an_escape() {
+        for (text, want) in [
+            ("http://a.test/ä", "http://a.test/ä"),
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("a\u{9b}31mb", "a\\u{9b}31mb"),
+            ("a\nb\tc", "a\\nb\\tc"),
+            ("a\u{202e}b", "a\\u{202e}b"),
+        ] {
+            assert_eq!(plain(text), want);
+        }
+    }
 
     #[test]
     fn figures_are_readable() {

@@ -59,7 +59,7 @@ pub(super) fn line(snapshot: &Snapshot) -> String {
 }
 
 /// Says why the crawl is not faster.
-fn brake(brake: &Brake) -> String {
+pub(super) fn brake(brake: &Brake) -> String {
     match brake {
         Brake::Exhausted => "finishing".to_owned(),
         Brake::Paused => "paused".to_owned(),
@@ -78,7 +78,7 @@ fn brake(brake: &Brake) -> String {
 }
 
 /// Returns the range of the remaining time, and the host that sets its floor.
-fn remaining(snapshot: &Snapshot) -> String {
+pub(super) fn remaining(snapshot: &Snapshot) -> String {
     if snapshot.counters.queued == 0 {
         return String::new();
     }

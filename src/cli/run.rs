@@ -18,6 +18,9 @@ pub(super) struct RunArgs {
     /// Seed list: one URL a line, `#` begins a comment; may be given several times
     #[arg(long, short, value_name = "FILE")]
     pub(super) seeds: Vec<PathBuf>,
+    /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) dashboard: Option<String>,
     /// Seeds given here
     #[arg(value_name = "URL")]
     pub(super) urls: Vec<String>,
@@ -31,6 +34,7 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Answer {
         let value = toml::Value::Array(list.collect()).to_string();
         overrides.push(Override { key: "seeds".to_owned(), value, source: Source::Flag });
     }
+    overrides.extend(session::listen(args.dashboard.as_deref()));
     let config = common.load(&overrides)?.config;
     config::check_contact(&config)?;
     let seeds = read_seeds(&config, &args.urls)?;

@@ -4,21 +4,25 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::Failed;
 use super::output::{duration, number};
-use super::progress;
+use super::{Exit, Failed, progress, quoted, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
 use crate::clock::{Clock, Timestamp};
-use crate::config::Config;
+use crate::config::{Config, Override, Source};
+use crate::control::{Server, Steering};
 use crate::crawl::log::{CrawlLog, JsonLog};
-use crate::crawl::{Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Summary};
+use crate::crawl::steer::{By, Channel, Order};
+use crate::crawl::{
+    Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Store, Summary,
+};
+use crate::dashboard::{self, Dashboard, DashboardError};
 use crate::db::Db;
 use crate::db::families::meta;
-use crate::dns::HickoryResolver;
+use crate::dns::{HickoryResolver, Resolve};
 use crate::dust::{LiveRules, RuleSet};
-use crate::fetch::{HyperFetch, user_agent};
+use crate::fetch::{Fetch, HyperFetch, user_agent};
 use crate::filter::Filter;
 use crate::frontier::{Frontier, Rules};
 
@@ -76,21 +80,81 @@ async fn on_loop(
     });
     let wake = Arc::new(Notify::new());
     let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
+    report::note_settings(config);
     let (state, resumed) = State::open(parts, clock.now())?;
     announce(talk, &resumed, clock.now());
+    let paused = state.changes().paused;
+    let db = state.db().clone();
     let mut crawl = Crawl::new(edge, state, options(config, visits.clone(), wake));
     let (commands, inbox) = mpsc::channel(16);
+    let dashboard = dashboard(config, talk, &crawl, commands.clone())?;
+    let steering = Steering {
+        commands: commands.clone(),
+        snapshots: crawl.snapshots(),
+        db,
+        archive: config.dir.join(&config.archive.dir),
+        clock: clock.clone(),
+        log_level: speech::louder(),
+    };
+    let control = open_control(config, steering, &visits);
+    if paused && !talk.quiet {
+        eprintln!("paused by an operator: `crawler ctl resume` lets it go on");
+    }
     let signals = visits.spawn(obey_signals(commands));
     let shown = (!talk.quiet).then(|| visits.spawn(progress::show(crawl.snapshots())));
     let summary = crawl.run(seeds, inbox).await;
     drop(crawl);
     signals.abort();
+    if let Some(control) = control {
+        control.close(summary.as_ref().map_or("failed", |summary| summary.ended.word())).await;
+    }
     if let Some(shown) = shown {
         // It ends with the crawl's last view.
         let _ = shown.await;
     }
-    archive.close().await?;
-    Ok(summary?)
+    if let Some(dashboard) = dashboard {
+        dashboard.close();
+    }
+    // What ended the crawl says more than what its archive's closing met because of it.
+    let closed = archive.close().await;
+    let summary = summary?;
+    closed?;
+    Ok(summary)
+}
+
+/// Returns what `--dashboard` says, as an override of the configuration.
+pub(super) fn listen(address: Option<&str>) -> Option<Override> {
+    let value = quoted(address?);
+    Some(Override { key: "dashboard.listen".to_owned(), value, source: Source::Flag })
+}
+
+fn dashboard<R: Resolve, F: Fetch, S: Store>(
+    config: &Config,
+    talk: Talk,
+    crawl: &Crawl<R, F, S>,
+    commands: mpsc::Sender<Command>,
+) -> Result<Option<Dashboard>, Failed> {
+    // Without one nobody subscribes, and no snapshot is made for it.
+    if config.dashboard.listen.trim().is_empty() {
+        return Ok(None);
+    }
+    let about = dashboard::About {
+        name: config.name.clone(),
+        version: VERSION.to_owned(),
+        dir: config.dir.display().to_string(),
+        purpose: serde_json::to_value(config.purpose)?.as_str().unwrap_or_default().to_owned(),
+    };
+    let started = Dashboard::start(&config.dashboard, about, crawl.snapshots(), commands);
+    let dashboard = started.map_err(|error| match error {
+        DashboardError::Thread(_) => Failed::with(Exit::Internal, format!("failed to {error}")),
+        error => Failed::with(Exit::Config, format!("failed to {error}")),
+    })?;
+    if let Some(dashboard) = &dashboard
+        && !talk.quiet
+    {
+        eprintln!("dashboard: http://{}/", dashboard.address());
+    }
+    Ok(dashboard)
 }
 
 fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed> {
@@ -143,10 +207,29 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         extract: config.extract.clone(),
         content: config.content.clone(),
         revisits: config.archive.revisit != RevisitPolicy::Never,
+        dns: config.archive.dns,
         sync_interval: config.state.sync_interval,
-        disks: vec![config.dir.clone()],
+        disks: vec![config.dir.clone(), config.dir.join(&config.archive.dir)],
         wake,
         visits,
+    }
+}
+
+/// Opens the control socket. A crawl goes on without one: it can still be stopped by a signal.
+fn open_control(
+    config: &Config,
+    steering: Steering,
+    visits: &tokio::runtime::Handle,
+) -> Option<Server> {
+    let _guard = visits.enter();
+    match Server::open(&config.dir, steering) {
+        Ok(server) => Some(server),
+        Err(error) => {
+            eprintln!(
+                "warning: `crawler ctl` and `crawler top` cannot reach it: failed to {error}"
+            );
+            None
+        }
     }
 }
 
@@ -190,13 +273,17 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
             _ = terminate.recv() => {}
         }
         asked += 1;
-        let command = if asked == 1 {
+        let order = if asked == 1 {
             eprintln!("\nstopping: finishing what is in flight; once more stops at once");
-            Command::Stop
+            Order::Stop
         } else {
             eprintln!("\nstopping at once; the same command goes on from here");
-            Command::Abort
+            Order::Abort
         };
+        let by = By { channel: Channel::Signal, ..By::default() };
+        // The crawl's end is the answer.
+        let (reply, _) = oneshot::channel();
+        let command = Command::Steer { order, by, reply };
         if commands.send(command).await.is_err() {
             return;
         }

@@ -309,6 +309,39 @@ impl Content {
     }
 }
 
+impl Content {
+    /// Returns which blocks of a page are its main text: those of whose words at least half are.
+    pub fn main_blocks(&mut self, page: &Page<'_>, known: &Boilerplate) -> Vec<usize> {
+        let settings = &self.settings;
+        let spans = push_blocks(&mut self.words, page.blocks, settings.words_max);
+        let width = settings.shingle_words.max(1);
+        let chosen = main_text::choose(page.blocks, &spans);
+        let choice = if known.is_empty() { &chosen.strict } else { &chosen.lenient };
+        let mut kept = main_text::pieces(page.blocks, &spans, choice, width);
+        if !known.is_empty() {
+            kept = main_text::without_boilerplate(&self.words, &kept, known, width);
+        }
+        let mut pieces = kept.iter().peekable();
+        let mut main = Vec::new();
+        for (at, span) in spans.iter().enumerate() {
+            let mut inside = 0;
+            while let Some(piece) = pieces.peek() {
+                let (start, end) = (piece.start.max(span.start), piece.end.min(span.end));
+                inside += end.saturating_sub(start);
+                // A piece that goes on behind this block has words in the next one too.
+                if piece.end > span.end {
+                    break;
+                }
+                pieces.next();
+            }
+            if inside > 0 && inside * 2 >= span.end - span.start {
+                main.push(at);
+            }
+        }
+        main
+    }
+}
+
 /// Puts the words of all blocks in one sequence; returns the span of each block in it.
 fn push_blocks(words: &mut Words, blocks: &[Block<'_>], words_max: usize) -> Vec<Piece> {
     words.clear();

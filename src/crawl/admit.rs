@@ -5,15 +5,16 @@ use std::time::Duration;
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::state::State;
+use super::tally::Due;
 use crate::clock::Timestamp;
-use crate::db::Batch;
 use crate::db::families::hosts::{self, LeaseRecord};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
+use crate::db::{Batch, DbError};
 use crate::filter::Usage;
 use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
-use crate::robots;
+use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
 /// How long a host waits for another host to answer for its robots.txt before it looks again.
@@ -31,7 +32,11 @@ pub(super) struct Admitted {
     pub(super) canonical: Option<String>,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
+    /// What robots.txt says of the use of contents: name and value as they stood.
+    pub(super) usage: Vec<(String, String)>,
     pub(super) via: Option<CrawlUrl>,
+    /// What the host's pace said then.
+    pub(super) due: Due,
 }
 
 enum Leave {
@@ -151,11 +156,7 @@ impl State {
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let total = Usage {
-            pages: self.counters.done + self.counters.in_flight,
-            bytes: self.counters.bytes,
-        };
-        let verdict = self.filter.fetch(&url, &host, &total);
+        let verdict = self.filter.fetch(&url, &host, &self.used());
         if !verdict.accept {
             let detail = verdict.reason.to_string();
             return self.refuse(lease, verdict.code(), detail, now);
@@ -182,13 +183,7 @@ impl State {
         if by == own {
             return Ok(None);
         }
-        let record = urls::get(&self.db, by)?;
-        let stands = record.is_some_and(|record| match record.state {
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-            UrlState::Done(done) => (200..400).contains(&done.status),
-            UrlState::Refused { .. } | UrlState::Failed { .. } => false,
-        });
-        Ok(stands.then_some(by))
+        Ok(self.can_stand(by)?.then_some(by))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -199,6 +194,8 @@ impl State {
         robots: Option<String>,
         now: Timestamp,
     ) -> Result<Admitted, CrawlError> {
+        let active = self.frontier.active(lease.host);
+        let due = active.map_or(Due::default(), |active| Due::of(&active.record.pace));
         let mut batch = Batch::default();
         let record = LeaseRecord { url: lease.waiting.url.to_string(), given: now };
         hosts::put_lease(&mut batch, &self.db, lease.host, &record);
@@ -211,7 +208,21 @@ impl State {
             Some(via) => urls::get(&self.db, via)?.and_then(|r| CrawlUrl::parse(&r.url).ok()),
             None => None,
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, via })
+        let usage = match robots {
+            Some(_) => self.usage_of(&lease.waiting.url.origin())?,
+            None => Vec::new(),
+        };
+        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via, due })
+    }
+
+    /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all
+    /// robots and those of our group.
+    fn usage_of(&mut self, origin: &Origin) -> Result<Vec<(String, String)>, DbError> {
+        let entry = self.robots_of(origin)?;
+        let signals = entry.as_deref().and_then(robots::Entry::robots).map(Robots::signals);
+        let ours = signals.unwrap_or_default().iter();
+        let ours = ours.filter(|signal| signal.scope != SignalScope::OtherGroup);
+        Ok(ours.map(|signal| (signal.name.clone(), signal.value.clone())).collect())
     }
 
     /// Removes the row of a lease and moves the host's floor behind it.
@@ -221,6 +232,9 @@ impl State {
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
+        if lease.waiting.errand == Errand::Page {
+            self.shape.remove(lease.waiting.hops, place.priority);
+        }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];
@@ -243,7 +257,7 @@ impl State {
             })?;
             self.counters.queued = self.counters.queued.saturating_sub(1);
             self.counters.refused += 1;
-            self.restore_all(&mut batch, lease.waiting.fingerprint)?;
+            self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
             self.probe_forbidden(number, now)?;
@@ -281,23 +295,4 @@ impl State {
         self.commit(batch, now)?;
         Ok(None)
     }
-
-    /// Puts back the URLs that were suppressed in favour of one that came to nothing.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_all(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-    ) -> Result<u64, CrawlError> {
-        let mut restored = 0;
-        for (url, _) in suppressed::of(&self.db, by, RESTORE_STEP)? {
-            restored += u64::from(self.restore_suppressed(batch, by, url)?);
-        }
-        Ok(restored)
-    }
 }
-
-/// Suppressed forms that come back in one batch; under one key there are rarely more.
-const RESTORE_STEP: usize = 1000;

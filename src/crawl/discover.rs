@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::readmit::stands;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -265,6 +266,10 @@ impl State {
                 Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
                 Some(Known::By(_)) | None => None,
             };
+            let by = match by {
+                Some(by) if by != one.own && !self.can_stand(by)? => None,
+                by => by,
+            };
             if let Some(by) = by.filter(|by| *by != one.own)
                 && !self.is_audited(one)
             {
@@ -286,7 +291,7 @@ impl State {
     fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        Ok(self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+        Ok(stands(&record) && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
     fn is_audited(&self, one: &Accepted<'_>) -> bool {
@@ -316,6 +321,7 @@ impl State {
             return Ok(());
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
+        self.shape.add(one.hops, place.priority);
         let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;
@@ -343,35 +349,6 @@ impl State {
         let record = new_record(one.link, via, one.hops, state, now);
         urls::put(batch, &self.db, one.own, &record);
         Ok(())
-    }
-
-    /// Puts a suppressed URL back into the frontier.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn restore_suppressed(
-        &mut self,
-        batch: &mut Batch,
-        by: Fingerprint,
-        url: Fingerprint,
-    ) -> Result<bool, DbError> {
-        let Some(how) = suppressed::get(&self.db, by, url)? else { return Ok(false) };
-        suppressed::delete(batch, &self.db, by, url, &how);
-        let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
-        let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        if !matches!(record.state, UrlState::Suppressed { .. }) {
-            return Ok(false);
-        }
-        let host = self.host_id(&parsed.host())?;
-        let rank = Rank { hops: record.hops, belongs: false, stale: false };
-        let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
-        record.state = UrlState::Queued(place);
-        urls::put(batch, &self.db, url, &record);
-        self.counters.known = self.counters.known.saturating_sub(1);
-        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
-        self.counters.queued += 1;
-        self.count("restored");
-        Ok(true)
     }
 }
 

@@ -156,6 +156,22 @@ pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, D
     Ok(nearly)
 }
 
+/// Returns for every page that has a near-duplicate the cluster that it is in, named by its first
+/// member. A page is the first half of the fingerprint of its URL; 16 bytes each.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn cluster_of_pages(db: &Db, settings: &NearSettings) -> Result<HashMap<u64, u64>, DbError> {
+    let pairs = near_pairs(db, settings)?;
+    // The least resemblance is not asked for, so no sketch is looked up.
+    let found = clusters(&pairs, |_| None);
+    let pages = found.iter().flat_map(|cluster| {
+        let name = cluster.members.first().copied().unwrap_or_default();
+        cluster.members.iter().map(move |page| (*page, name))
+    });
+    Ok(pages.collect())
+}
+
 fn near_pairs(db: &Db, settings: &NearSettings) -> Result<Vec<Pair>, DbError> {
     let mut pairs = BTreeMap::new();
     for band in 0..settings.bands.min(128 / settings.bins.clamp(1, 7)) as u64 {

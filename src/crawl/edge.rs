@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use crate::archive::{Archive, ArchiveError, Capture, Written};
+use crate::archive::{Archive, ArchiveError, Capture, DnsCapture, Written};
 use crate::clock::Clock;
 
 /// Where captures go.
@@ -14,6 +14,13 @@ pub trait Store: Send + Sync + 'static {
         capture: Arc<Capture>,
     ) -> impl Future<Output = Result<Written, ArchiveError>> + Send;
 
+    /// Appends the answer of a name server; nothing refers to it, and it is committed with the next
+    /// capture behind it.
+    fn write_dns(
+        &self,
+        dns: Arc<DnsCapture>,
+    ) -> impl Future<Output = Result<(), ArchiveError>> + Send;
+
     /// Makes what was written safe against a power cut.
     fn sync(&self) -> impl Future<Output = Result<(), ArchiveError>> + Send;
 }
@@ -21,6 +28,10 @@ pub trait Store: Send + Sync + 'static {
 impl Store for Archive {
     async fn write(&self, capture: Arc<Capture>) -> Result<Written, ArchiveError> {
         Archive::write(self, capture).await
+    }
+
+    async fn write_dns(&self, dns: Arc<DnsCapture>) -> Result<(), ArchiveError> {
+        Archive::write_dns(self, dns).await.map(|_| ())
     }
 
     async fn sync(&self) -> Result<(), ArchiveError> {

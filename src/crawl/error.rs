@@ -19,6 +19,9 @@ pub enum CrawlError {
     /// The learned rules.
     #[error("failed to load the learned rules: {0}")]
     Rules(String),
+    /// What an operator changed.
+    #[error("failed to {0}; it is the key `control` of the state")]
+    Control(String),
     /// The crawl log.
     #[error("failed to write the crawl log {file}: {why}; free the disk or mend its permissions")]
     Log {
@@ -35,7 +38,7 @@ impl CrawlError {
         match self {
             CrawlError::Db(error) => matches!(error, DbError::Full),
             CrawlError::Archive(error) => error.is_full(),
-            CrawlError::Rules(_) | CrawlError::Proxy(_) => false,
+            CrawlError::Rules(_) | CrawlError::Control(_) | CrawlError::Proxy(_) => false,
             CrawlError::Log { why, .. } => why.kind() == std::io::ErrorKind::StorageFull,
         }
     }

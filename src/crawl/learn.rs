@@ -1,30 +1,34 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
 use super::admit::Admitted;
+use super::discover::Link;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
 use super::state::State;
+use super::told;
 use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::Analysis;
 use crate::content::probes::Probe as Nonsense;
 use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
-use crate::db::families::{dust as samples, meta, suppressed, urls};
+use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
+use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, Sketch, Text};
 use crate::fetch::{Answer, Outcome};
+use crate::filter::Found;
 use crate::frontier::{PRIORITIES, UrlState};
 use crate::url::{CrawlUrl, Fingerprint, Host};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
 
+/// Locations of a sitemap that are looked at for the host that the site prefers.
+const LISTED_MAX: usize = 1_000;
+
 /// Redirects that a probe follows.
 const PROBE_HOPS_MAX: u8 = 5;
-
-/// Suppressed URLs of a retired rule that come back in one batch.
-const RESTORE_STEP: usize = 500;
 
 /// A fetch that a judgement needs.
 #[derive(Clone, Debug)]
@@ -68,6 +72,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn learn(
         &mut self,
+        batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
         facts: &PageFacts,
@@ -87,6 +92,7 @@ impl State {
         };
         let redirect = facts.redirect.clone().map(Declared::Redirect);
         let canonical = facts.canonical.clone().filter(|url| *url != waiting.url);
+        self.tell_declared(&waiting.url, declarations(&waiting.url, answer, facts));
         let observation = Observation {
             url: waiting.url.clone(),
             key: key.clone().unwrap_or_else(|| waiting.url.clone()),
@@ -101,8 +107,17 @@ impl State {
         if let Some(key) = &key {
             self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
         }
-        self.tell(Tell::Page(Box::new(observation), now));
+        let row = self.next_row();
+        told::note(batch, &self.db, row, &observation);
+        self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
+    }
+
+    /// Tells the miner what a site declares of its URLs, in its robots.txt or with a page.
+    pub(super) fn tell_declared(&mut self, url: &CrawlUrl, rules: Vec<DeclaredRule>) {
+        if self.learner.is_on() && !rules.is_empty() {
+            self.tell(Tell::Declared(url.site(), rules));
+        }
     }
 
     /// A URL that has another key and was fetched all the same is evidence about the rules that
@@ -127,16 +142,22 @@ impl State {
         let known = match record.state {
             UrlState::Done(done) => evidence_of(&done.evidence),
             UrlState::Failed { .. } => Some(Fetched::Gone),
-            UrlState::Queued(_) | UrlState::Refused { .. } | UrlState::Suppressed { .. } => None,
+            // What other gates refuse says nothing about the page.
+            UrlState::Refused { reason, .. } => {
+                (reason == "robots-disallowed").then_some(Fetched::Forbidden)
+            }
+            UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
         };
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
+        self.seen_of.note_audit();
         self.tell(Tell::Audited(rules, fetched, known, now));
         Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
     pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+        self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
             // Counting says nothing at once that could not wait for the next page.
@@ -253,18 +274,20 @@ impl State {
                     }
                 }
                 Said::Events(events) => self.note_events(&events)?,
+                Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
                     }
                     self.commit(batch, now)?;
                 }
-                Said::Keep(book, sites) => {
+                Said::Keep(book, sites, row) => {
                     meta::put_rule_book(&mut batch, &self.db, &book);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
                         samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
                     }
+                    told::forget(&mut batch, &self.db, row)?;
                     self.commit(batch, now)?;
                 }
             }
@@ -275,7 +298,9 @@ impl State {
     fn note_events(&mut self, events: &[RuleEvent]) -> Result<(), CrawlError> {
         for event in events {
             self.rule_log.write(event)?;
+            self.seen_of.note_rule(event);
             if event.readmits() {
+                self.tally.rules_retracted += 1;
                 self.readmit.push_back(event.rule);
             }
         }
@@ -321,37 +346,19 @@ impl State {
         Ok(())
     }
 
-    /// Puts URLs that a retired rule suppressed back into the frontier; returns true if there are
-    /// more.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn readmit_some(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
-        let Some(rule) = self.readmit.front().copied() else { return Ok(false) };
-        let rows = suppressed::by_rule(&self.db, rule.0, RESTORE_STEP)?;
-        if rows.is_empty() {
-            self.readmit.pop_front();
-            return Ok(true);
-        }
-        let mut batch = Batch::default();
-        for (url, by) in rows {
-            if !self.restore_suppressed(&mut batch, by, url)? {
-                // The row has outlived its URL's record; it must not be found again.
-                suppressed::forget(&mut batch, &self.db, rule.0, url);
-            }
-        }
-        self.commit(batch, now)?;
-        Ok(true)
+    /// Passes an operator's decision about a rule on to the miner; returns false if it is too busy
+    /// to hear it.
+    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> bool {
+        let dropped = self.learner.dropped();
+        self.tell(Tell::Decide(id, enforce, now));
+        self.learner.dropped() == dropped
     }
 
-    /// Passes an operator's decision about a rule on to the miner.
-    pub(super) fn decide_rule(&mut self, id: RuleId, enforce: bool, now: Timestamp) -> String {
-        if !self.learner.is_on() {
-            return "rules are off in this crawl (dust.mode)".to_owned();
+    /// Asks the miner to show its rules; it answers when it has time.
+    pub(super) fn ask_for_rules(&mut self) {
+        if self.learner.is_on() {
+            self.tell(Tell::Show);
         }
-        self.tell(Tell::Decide(id, enforce, now));
-        let word = if enforce { "put in force" } else { "taken out of force" };
-        format!("rule {id} is {word} as soon as the miner has heard of it")
     }
 
     /// Ends the miner's part of a run.
@@ -367,6 +374,18 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Returns what comes with a page about the URLs of its site; redirects and canonical links are
+/// part of the observation.
+fn declarations(url: &CrawlUrl, answer: &Answer, facts: &PageFacts) -> Vec<DeclaredRule> {
+    let header = answer.header_text("no-vary-search");
+    let mut rules = header.map(|text| declared::no_vary_search(&text, url)).unwrap_or_default();
+    let of_sitemap = |link: &&Link| link.found == Found::Manifest && link.url.site() == url.site();
+    rules.extend(declared::listed(
+        facts.links.iter().filter(of_sitemap).map(|link| &link.url).take(LISTED_MAX),
+    ));
+    rules
 }
 
 /// Returns what a page shows the miner.
@@ -397,7 +416,9 @@ pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bo
 
 fn text_of(analysis: &Analysis) -> Text {
     match &analysis.sketch {
-        Some(sketch) if !analysis.thin => {
+        // Before the site's model is there, what repeats on its pages still stands in the text, and
+        // a sketch of both compares with no later one.
+        Some(sketch) if !analysis.thin && analysis.model_version > 0 => {
             Text::Main(Sketch { mins: *sketch.bytes(), shingles: analysis.words })
         }
         _ => Text::Unknown,

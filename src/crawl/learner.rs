@@ -13,7 +13,10 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::dust::{self, Fetched, Observation, Probe, RuleBook, RuleEvent, RuleId, RuleSet};
+use crate::dust::declared::DeclaredRule;
+use crate::dust::{
+    self, Fetched, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet, RuleState,
+};
 use crate::url::Site;
 
 /// Messages that may wait for the miner.
@@ -65,18 +68,22 @@ impl DustSettings {
 /// What the loop tells the miner.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// A page was fetched.
-    Page(Box<Observation>, Timestamp),
+    /// A page was fetched; the number is that of its row until a checkpoint holds it.
+    Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
     Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    /// A site declares rules.
+    Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
     Decide(RuleId, bool, Timestamp),
     /// Say what is worth keeping.
     Checkpoint,
+    /// Show the rules to those who watch.
+    Show,
 }
 
 /// What the miner answers.
@@ -88,9 +95,14 @@ pub(super) enum Said {
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: the book, and samples of sites.
-    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>),
+    /// What is to be kept: the book, and samples of sites; they hold all rows up to this number.
+    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>, u64),
+    /// The rules that are worth a look, and the probes that all have cost.
+    Shown(Vec<Rule>, u64),
 }
+
+/// Rules that are shown at a time; those that are not stay as observers last saw them.
+const SHOWN_MAX: usize = 100;
 
 /// Where the miner runs.
 #[derive(Debug)]
@@ -169,6 +181,14 @@ impl Learner {
         answers
     }
 
+    /// Returns how many messages were not told because the miner was too busy.
+    pub(super) fn dropped(&self) -> u64 {
+        match self {
+            Learner::Thread { dropped, .. } => *dropped,
+            Learner::Off | Learner::Inline(_) => 0,
+        }
+    }
+
     /// Returns true where there is a miner.
     pub(super) fn is_on(&self) -> bool {
         !matches!(self, Learner::Off)
@@ -182,18 +202,22 @@ pub(super) struct Mind {
     /// Whether URLs may be fetched for the sake of rules.
     probes: bool,
     pages: u64,
+    /// Number of the last row that was told.
+    latest: u64,
     changed: Vec<Site>,
 }
 
 impl Mind {
-    pub(super) fn new(book: RuleBook, probes: bool) -> Self {
-        Mind { book, probes, pages: 0, changed: Vec::new() }
+    /// `changed` are the sites whose samples hold more than what is kept of them.
+    pub(super) fn new(book: RuleBook, probes: bool, changed: Vec<Site>) -> Self {
+        Mind { book, probes, pages: 0, latest: 0, changed }
     }
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
         let mut said = Vec::new();
         match message {
-            Tell::Page(observation, now) => {
+            Tell::Page(observation, row, now) => {
+                self.latest = row;
                 let site = observation.url.site();
                 self.book.observe(&observation);
                 if !self.changed.contains(&site) {
@@ -216,6 +240,11 @@ impl Mind {
             Tell::Audited(rules, audited, known, now) => {
                 self.book.audit_result(&rules, audited, known, now);
             }
+            Tell::Declared(site, rules) => {
+                for (rule, scope) in rules {
+                    self.book.declare(&site, rule, scope);
+                }
+            }
             Tell::Suppressed(rules) => self.book.count_suppressed(&rules),
             Tell::Decide(rule, enforce, now) => {
                 let known = if enforce {
@@ -228,6 +257,10 @@ impl Mind {
                 }
             }
             Tell::Checkpoint => said.push(self.keep()),
+            Tell::Show => {
+                let rules = most_telling(self.book.rules());
+                said.push(Said::Shown(rules, self.book.probes_spent()));
+            }
         }
         self.report(&mut said);
         said
@@ -272,6 +305,26 @@ impl Mind {
             .into_iter()
             .filter_map(|site| Some((site.clone(), self.book.encode_site(&site)?)));
         let samples = samples.collect();
-        Said::Keep(self.book.encode_rules(), samples)
+        Said::Keep(self.book.encode_rules(), samples, self.latest)
     }
+}
+
+/// Returns copies of the rules in force, by what they save, then of those on trial, then of others.
+fn most_telling<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Rule> {
+    let mut all: Vec<&Rule> = rules.collect();
+    let key = |rule: &&Rule| {
+        let rank = match rule.state {
+            RuleState::Enforced => 0,
+            RuleState::Shadow => 1,
+            RuleState::Suspended => 2,
+            RuleState::Candidate => 3,
+            RuleState::Retired => 4,
+        };
+        (rank, std::cmp::Reverse(rule.evidence.suppressed), rule.id)
+    };
+    if all.len() > SHOWN_MAX {
+        all.select_nth_unstable_by_key(SHOWN_MAX, key);
+        all.truncate(SHOWN_MAX);
+    }
+    all.into_iter().cloned().collect()
 }

@@ -188,6 +188,11 @@ impl CrawlLog {
         Ok(whole)
     }
 
+    /// Returns the directory that it lies in.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Appends a line with one write.
     ///
     /// # Errors

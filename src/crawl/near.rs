@@ -25,11 +25,11 @@ pub enum NearMode {
 
 /// A near-duplicate of a page.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Near {
+pub struct Near {
     /// Its URL.
-    pub(super) url: Fingerprint,
+    pub url: Fingerprint,
     /// Estimated resemblance.
-    pub(super) resemblance: f64,
+    pub resemblance: f64,
 }
 
 /// Returns the number of a page in the index.
@@ -57,6 +57,20 @@ pub(super) fn nearest(
     analysis: &Analysis,
 ) -> Result<Option<Near>, DbError> {
     let Some(sketch) = &analysis.wide else { return Ok(None) };
+    alike(db, settings, own, sketch)
+}
+
+/// Returns the page of the index whose sketch is most like this one, if any is near enough; `own`
+/// is the page that asks.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn alike(
+    db: &Db,
+    settings: &NearSettings,
+    own: Fingerprint,
+    sketch: &WideSketch,
+) -> Result<Option<Near>, DbError> {
     let store = StoredBands { db, url: own, batch: Batch::default() };
     for (page, resemblance) in NearIndex::new(settings.clone(), store).find(sketch)? {
         if let Some((url, _)) = contents::sketch(db, page)?
@@ -79,7 +93,20 @@ pub(super) fn add(
     url: Fingerprint,
     analysis: &Analysis,
 ) -> Result<(), DbError> {
-    let Some(sketch) = &analysis.wide else { return Ok(()) };
+    analysis.wide.as_ref().map_or(Ok(()), |sketch| put(db, batch, settings, url, sketch))
+}
+
+/// Adds the sketch of a page to the index.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn put(
+    db: &Db,
+    batch: &mut Batch,
+    settings: &NearSettings,
+    url: Fingerprint,
+    sketch: &WideSketch,
+) -> Result<(), DbError> {
     let mut store = StoredBands { db, url, batch: std::mem::take(batch) };
     let put = store.put(page_id(url), sketch, &band_keys(sketch, settings));
     *batch = store.batch;

@@ -228,6 +228,16 @@ impl State {
         })
     }
 
+    /// Puts a host that repeated itself back among the healthy, with all its sections.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn forgive_texts(&mut self, host: &Host) -> Result<(), DbError> {
+        self.texts.of(&self.db, host)?.content.forgive();
+        self.texts.save(host);
+        Ok(())
+    }
+
     /// Parks the host of a lease; ending the lease takes its back queue away. Its URLs stay queued.
     fn park(&mut self, lease: &Lease, reason: &str, at: Timestamp) -> Result<(), DbError> {
         let reason = format!("repeats itself: {reason}");

@@ -1,29 +1,31 @@
 //! The loop.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::admit::Admitted;
 use super::discover::SeedUrl;
 use super::edge::{Edge, Store};
 use super::error::CrawlError;
-use super::snapshot::{Brake, Slowest, Snapshot};
+use super::names::{self, AHEAD_MAX, Looked};
+use super::obey::Command;
+use super::remaining::{Known, Survey};
+use super::snapshot::{Brake, Remaining, Snapshot};
 use super::state::State;
 use super::visit::{Task, Tools, Visit, VisitError, visit};
 use crate::clock::{Span, Timestamp};
 use crate::db::Batch;
 use crate::db::families::meta::Counters;
 use crate::dns::Resolve;
-use crate::dust::RuleId;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
 use crate::frontier::{Errand, HostId, Next};
+use crate::url::Host;
 use crate::{content, extract};
 
 /// Steps of the frontier between two looks at what else has happened.
@@ -35,43 +37,8 @@ const SETTLE_MAX: usize = 64;
 /// How often observers, disks and syncs have their turn.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What an operator can ask of a running crawl.
-#[derive(Debug)]
-pub enum Command {
-    /// Give no more leases.
-    Pause(oneshot::Sender<String>),
-    /// Give leases again.
-    Resume(oneshot::Sender<String>),
-    /// End after what is in flight, within the grace.
-    Stop,
-    /// End at once.
-    Abort,
-    /// Change the least delay of a host.
-    Delay(String, Span, oneshot::Sender<String>),
-    /// Add an exclusion; with `preview` only count what it would drop.
-    Exclude {
-        /// Host name or regular expression, as in the configuration.
-        pattern: String,
-        /// True to change nothing.
-        preview: bool,
-        /// The answer.
-        reply: oneshot::Sender<String>,
-    },
-    /// Take a rule out of force, or put it in.
-    Rule {
-        /// The rule.
-        id: RuleId,
-        /// True to put it in force.
-        enforce: bool,
-        /// The answer.
-        reply: oneshot::Sender<String>,
-    },
-    /// Take an exclusion back.
-    Include(String, oneshot::Sender<String>),
-}
-
 /// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// Nothing is left to fetch.
@@ -120,6 +87,8 @@ pub struct Options {
     pub content: content::Settings,
     /// Whether known payloads become revisit records.
     pub revisits: bool,
+    /// Whether answers of name servers are archived.
+    pub dns: bool,
     /// How often state and archive are made safe against a power cut.
     pub sync_interval: Span,
     /// Directories whose disks are watched; empty in a simulation.
@@ -133,26 +102,27 @@ pub struct Options {
 /// A crawl that is about to run.
 #[derive(Debug)]
 pub struct Crawl<R, F, S> {
-    edge: Arc<Edge<R, F, S>>,
-    state: State,
-    options: Options,
+    pub(super) edge: Arc<Edge<R, F, S>>,
+    pub(super) state: State,
+    pub(super) options: Options,
     tools: Arc<Tools>,
     visits: JoinSet<Result<Visit, VisitError>>,
-    flights: HashMap<Id, Admitted>,
-    /// Hosts whose address is looked up before they get a back queue.
-    lookups: JoinSet<(HostId, Option<IpAddr>)>,
+    pub(super) flights: HashMap<Id, Admitted>,
+    /// Names that are looked up before their hosts are due.
+    lookups: JoinSet<Looked>,
     /// Visits whose records come after one that is not settled yet, by the archive's order.
-    held: BTreeMap<u64, (Admitted, Visit)>,
+    pub(super) held: BTreeMap<u64, (Admitted, Visit)>,
     next_record: u64,
     rates: VecDeque<(Timestamp, u64, u64)>,
     snapshots: watch::Sender<Option<Arc<Snapshot>>>,
-    stopping: Option<(Ended, Timestamp)>,
-    paused_by: Option<Brake>,
+    pub(super) stopping: Option<(Ended, Timestamp)>,
+    pub(super) paused_by: Option<Brake>,
     synced: Timestamp,
     waking: Option<Timestamp>,
-    began: Timestamp,
-    slowest: Option<Slowest>,
-    disk_free: Option<u64>,
+    pub(super) began: Timestamp,
+    survey: Survey,
+    remaining: Remaining,
+    pub(super) disk_free: Option<u64>,
 }
 
 impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
@@ -167,6 +137,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             near: state.looks_up_near(),
             agent: state.agent.clone(),
             revisits: options.revisits,
+            dns: options.dns,
         });
         Crawl {
             edge,
@@ -185,7 +156,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             synced: began,
             waking: None,
             began,
-            slowest: None,
+            survey: Survey::default(),
+            remaining: Remaining::default(),
             disk_free: None,
         }
     }
@@ -216,6 +188,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             self.state.discover_seeds(&mut batch, chunk, now)?;
             self.state.commit(batch, now)?;
         }
+        if self.state.changes().paused {
+            self.state.frontier.set_paused(true);
+            self.paused_by = Some(Brake::Paused);
+        }
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut open = true;
@@ -224,7 +200,13 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             let now = self.edge.clock.now();
             let wait = self.advance(now).await?;
             if let Some(ended) = self.over(wait, now) {
-                break ended;
+                // An order that was given before the end is carried out: it may leave work.
+                let done = matches!(ended, Ended::Complete | Ended::Parked);
+                match commands.try_recv() {
+                    Ok(command) if done => self.obey(command)?,
+                    _ => break ended,
+                }
+                continue;
             }
             let until = match wait {
                 Wait::Until(at) => self.edge.clock.instant_of(at),
@@ -235,9 +217,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 biased;
                 Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
                 Some(found) = self.lookups.join_next() => {
-                    if let Ok((host, address)) = found {
-                        let now = self.edge.clock.now();
-                        self.state.looked_up(host, address, now)?;
+                    if let Ok(looked) = found {
+                        self.state.looked_up(looked, self.edge.clock.now())?;
                     }
                 }
                 command = commands.recv(), if open => match command {
@@ -269,13 +250,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && self.held.is_empty()
             && self.waking.is_none()
             && self.paused_by.is_none()
+            && self.state.jobs.is_empty()
             && !self.state.is_draining()
-            && self.state.readmit.is_empty();
+            && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
 
-    fn stop(&mut self, ended: Ended, now: Timestamp) {
+    pub(super) fn stop(&mut self, ended: Ended, now: Timestamp) {
         self.state.frontier.set_paused(true);
         self.stopping = Some((ended, now.plus(self.state.settings.grace.get())));
     }
@@ -287,6 +269,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             _ => self.state.wake(now)?,
         };
         let mut draining = self.state.drain_given_up(now)?;
+        draining |= self.work(now)?;
         draining |= self.state.apply_said(now)?;
         draining |= self.state.readmit_some(now)?;
         for _ in 0..STEPS_MAX {
@@ -317,15 +300,29 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     /// Resolves the names of hosts whose group is not known yet.
     fn look_up(&mut self) {
         for (id, name) in self.state.take_lookups() {
-            let edge = self.edge.clone();
-            let future = async move {
-                let resolved = edge.resolve.resolve(&name).await;
-                let address =
-                    resolved.ok().and_then(|resolved| resolved.addresses.first().copied());
-                (id, address)
-            };
-            self.lookups.spawn_on(future, &self.options.visits);
+            self.spawn_lookup(name, Some(id));
         }
+    }
+
+    /// Resolves the names of hosts that are due soon, so that their fetches need not wait for it.
+    fn look_ahead(&mut self, now: Timestamp) {
+        let ahead = self.state.settings.names_ahead.get();
+        let room = AHEAD_MAX.saturating_sub(self.lookups.len());
+        if ahead.is_zero() || self.state.frontier.is_paused() {
+            return;
+        }
+        let until = now.plus(ahead);
+        let due = self.state.frontier.due_before(until).map(|active| &active.record.name);
+        let unknown = due.filter(|name| !self.edge.resolve.knows(name, until));
+        let names: Vec<Host> = unknown.take(room).cloned().collect();
+        for name in names {
+            self.spawn_lookup(name, None);
+        }
+    }
+
+    fn spawn_lookup(&mut self, name: Host, group_of: Option<HostId>) {
+        let future = names::look_up(self.edge.clone(), name, group_of, self.options.dns);
+        self.lookups.spawn_on(future, &self.options.visits);
     }
 
     fn earlier(&self, at: Timestamp) -> Timestamp {
@@ -346,6 +343,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             via: admitted.via.clone(),
             rules_version: admitted.rules_version,
             robots: admitted.robots.clone(),
+            usage: admitted.usage.clone(),
             boilerplate: self.state.boilerplate(&waiting.url.site())?,
             errors: self.state.errors_of(&waiting.url.host())?,
             tools: self.tools.clone(),
@@ -427,66 +425,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
     }
 
-    fn obey(&mut self, command: Command) -> Result<(), CrawlError> {
-        let now = self.edge.clock.now();
-        let answer = |reply: oneshot::Sender<String>, text: String| {
-            // Nobody waits for the answer any more: that is the asker's business.
-            let _ = reply.send(text);
-        };
-        match command {
-            Command::Pause(reply) => {
-                self.state.frontier.set_paused(true);
-                self.paused_by = Some(Brake::Paused);
-                answer(reply, "paused".to_owned());
-            }
-            Command::Resume(reply) => {
-                self.state.frontier.set_paused(false);
-                self.paused_by = None;
-                answer(reply, "running".to_owned());
-            }
-            Command::Stop => self.stop(Ended::Interrupted, now),
-            Command::Abort => self.stopping = Some((Ended::Interrupted, now)),
-            Command::Delay(host, delay, reply) => {
-                let mut rules = self.state.frontier.rules().clone();
-                rules.set_min_delay(&host, delay);
-                self.state.frontier.set_rules(rules);
-                answer(reply, format!("{host}: at least {delay} between requests"));
-            }
-            Command::Exclude { pattern, preview, reply } => {
-                let text = match self.state.filter.with_exclude(&pattern) {
-                    Err(error) => error.to_string(),
-                    Ok(filter) => {
-                        let dropped = self.state.count_refused_by(&filter)?;
-                        if !preview {
-                            self.state.filter = Arc::new(filter);
-                        }
-                        format!("{dropped} queued URLs match `{pattern}`")
-                    }
-                };
-                answer(reply, text);
-            }
-            Command::Rule { id, enforce, reply } => {
-                let text = self.state.decide_rule(id, enforce, now);
-                answer(reply, text);
-            }
-            Command::Include(pattern, reply) => {
-                let filter = self.state.filter.without_exclude(&pattern);
-                let text = match filter {
-                    None => format!("`{pattern}` is not excluded"),
-                    Some(filter) => {
-                        self.state.filter = Arc::new(filter);
-                        format!("`{pattern}` is no longer excluded")
-                    }
-                };
-                answer(reply, text);
-            }
-        }
-        Ok(())
-    }
-
     async fn tick(&mut self) -> Result<(), CrawlError> {
         let now = self.edge.clock.now();
         self.watch_disks();
+        self.look_ahead(now);
         if now.since(self.synced) >= self.options.sync_interval.get() {
             self.synced = now;
             // The archive first (I5): the state must never know of a record that a power cut takes.
@@ -498,12 +440,29 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         while self.rates.front().is_some_and(|(at, ..)| now.since(*at) > Duration::from_secs(10)) {
             self.rates.pop_front();
         }
-        self.slowest = self.state.slowest();
         if self.snapshots.receiver_count() > 0 {
+            let mut survey = std::mem::take(&mut self.survey);
+            self.remaining = survey.tick(&self.known(now))?;
+            self.survey = survey;
+            self.state.ask_for_rules();
             let snapshot = self.snapshot(now);
             self.snapshots.send_replace(Some(Arc::new(snapshot)));
         }
         Ok(())
+    }
+
+    fn known(&self, now: Timestamp) -> Known<'_> {
+        let limit = self.state.settings.time_max.get();
+        Known {
+            db: &self.state.db,
+            frontier: &self.state.frontier,
+            counters: &self.state.counters,
+            limits: &self.state.settings,
+            robots: &self.state.robots_settings,
+            host_pages_max: self.state.filter.settings().host_pages_max,
+            now,
+            left: (!limit.is_zero()).then(|| limit.saturating_sub(now.since(self.began))),
+        }
     }
 
     fn watch_disks(&mut self) {
@@ -549,10 +508,17 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rate,
             bytes_rate,
             brake: self.brake(hosts_active, hosts_ready, selector.waiting()),
-            slowest: self.slowest.clone(),
+            slowest: self.survey.slowest().cloned(),
+            remaining: self.remaining.clone(),
             rules_version: rules.version(),
             rules: rules.rules().len(),
             disk_free: self.disk_free,
+            disk_reserve: self.state.settings.disk_reserve.get(),
+            hosts_known: u64::from(self.state.serials.host),
+            shape: self.state.shape,
+            tally: self.state.tally.clone(),
+            ended: None,
+            view: self.view(now),
         }
     }
 
@@ -580,11 +546,12 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         // What is still in flight is not settled: its rows are where they were, and the archive's
         // next opening cuts its records off.
         self.visits.shutdown().await;
+        self.lookups.shutdown().await;
         self.edge.store.sync().await?;
         let now = self.edge.clock.now();
         self.state.close_learning(now)?;
         self.state.close(ended.word(), now)?;
-        let snapshot = self.snapshot(now);
+        let snapshot = Snapshot { ended: Some(ended), ..self.snapshot(now) };
         self.snapshots.send_replace(Some(Arc::new(snapshot)));
         Ok(Summary {
             ended,

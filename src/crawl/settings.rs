@@ -23,6 +23,14 @@ pub struct Settings {
     pub host_cache: usize,
     /// robots.txt files held in memory.
     pub robots_cache: usize,
+    /// How long before a host is due its name is looked up, so that no fetch waits for a name
+    /// server; zero looks names up when they are needed.
+    pub names_ahead: Span,
+    /// Hosts that answered before and must fail in a row, with no answer in between, for the fault
+    /// to be taken for ours: our network, or our name servers.
+    pub outage_hosts: usize,
+    /// How long such an outage excuses failures; hosts that are silent for longer are gone.
+    pub outage_max: Span,
     /// Time that fetches in flight get to finish after a first Ctrl-C.
     pub grace: Span,
     /// Size at which the crawl log begins a new file.
@@ -39,6 +47,9 @@ impl Default for Settings {
             robots_failures_max: 6,
             host_cache: 16_384,
             robots_cache: 2_048,
+            names_ahead: Span::secs(2),
+            outage_hosts: 4,
+            outage_max: Span::secs(6 * 3600),
             grace: Span::secs(10),
             log_size: ByteSize::mib(256),
         }

@@ -10,7 +10,8 @@ use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
-use super::visit::{PageFacts, Visit, robots_outcome};
+use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
@@ -19,8 +20,8 @@ use crate::db::families::content as contents;
 use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::{names, urls};
-use crate::dns;
+use crate::db::families::urls;
+use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
@@ -42,11 +43,12 @@ impl State {
     pub(super) fn settle(
         &mut self,
         admitted: Admitted,
-        visit: Visit,
+        mut visit: Visit,
         content: &content::Settings,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
+        self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = behaviour_of(&visit);
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
@@ -79,34 +81,32 @@ impl State {
             let position = &written.position;
             self.archive = ArchivePosition { file: position.file.clone(), offset: position.offset };
         }
-        self.note_addresses(&mut batch, &admitted.lease, &visit)?;
+        if let Some(addresses) = &visit.resolved {
+            let host = admitted.lease.waiting.url.host();
+            self.note_addresses(&mut batch, &host, addresses, visit.ended)?;
+        }
         hosts::delete_lease(&mut batch, &self.db, admitted.lease.host);
         let finished = self.frontier.finish(admitted.lease, behaviour, visit.began, visit.ended);
+        self.tally.fetched(admitted.due, visit.began, visit.took, &finished.rest);
         finish_line(&mut line, &finished.rest, finished.record.pace.next_allowed);
         self.log.write(&line)?;
+        self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
     }
 
-    /// Adds the addresses of a name that was resolved anew to the history of the name.
-    fn note_addresses(
-        &self,
-        batch: &mut Batch,
-        lease: &Lease,
-        visit: &Visit,
-    ) -> Result<(), CrawlError> {
-        let Some(addresses) = &visit.resolved else { return Ok(()) };
-        let host = lease.waiting.url.host();
-        if host.ip().is_some() {
-            return Ok(());
+    /// Remembers a request that brought no page, for observers.
+    fn note_fault(&mut self, line: &Line) {
+        if line.failure.is_none() && line.status < 400 {
+            return;
         }
-        let stored = names::get(&self.db, host.as_str())?;
-        // A history that cannot be read is begun anew: it decides nothing.
-        let mut history =
-            stored.and_then(|bytes| dns::History::decode(&bytes).ok()).unwrap_or_default();
-        history.observe(addresses, visit.ended);
-        names::put(batch, &self.db, host.as_str(), &history.encode());
-        Ok(())
+        let what = match (&line.failure, &line.detail) {
+            (Some(failure), Some(detail)) => format!("{failure}: {detail}"),
+            (Some(failure), None) => failure.clone(),
+            (None, _) => format!("status {}", line.status),
+        };
+        let (at, url) = (Timestamp::from_millis(line.at_ms), line.url.clone());
+        self.seen_of.note_fault(Fault { at, url, what });
     }
 
     fn settle_page(
@@ -121,6 +121,10 @@ impl State {
         match &*visit.outcome {
             Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
             Outcome::Answer(answer) => {
+                if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
+                    line.then = "retry".to_owned();
+                    return Ok(());
+                }
                 if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
@@ -144,6 +148,23 @@ impl State {
         Ok(again)
     }
 
+    /// Puts a URL whose server asks for a signed request at the end of its queue; returns false if
+    /// it was tried too often to go on.
+    fn put_off_unsigned(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+    ) -> Result<bool, CrawlError> {
+        let again = admitted.lease.waiting.attempts < self.settings.retries_max;
+        if again {
+            self.count("asked-to-sign");
+            self.requeue(batch, admitted, |record| {
+                record.attempts = record.attempts.saturating_add(1);
+            })?;
+        }
+        Ok(again)
+    }
+
     fn requeue(
         &mut self,
         batch: &mut Batch,
@@ -154,6 +175,7 @@ impl State {
         self.take_row(batch, &admitted.lease);
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -172,9 +194,11 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        // A fault of ours costs no URL, however often it comes.
         let most = match failed.failure.retry().max_retries {
+            // A fault of ours costs no URL, however often it comes.
             u32::MAX => u32::MAX,
+            // Name servers are ours as well: their number of tries spans an hour.
+            most if failed.failure == Failure::DnsFailed => most,
             most => most.min(u32::from(self.settings.retries_max)),
         };
         self.proxy_failures = match failed.failure {
@@ -204,8 +228,7 @@ impl State {
         })?;
         self.counters.failed += 1;
         self.count(reason);
-        self.restore_all(batch, waiting.fingerprint)?;
-        Ok(())
+        Ok(self.give_back(batch, waiting.fingerprint)?)
     }
 
     #[expect(clippy::too_many_arguments, reason = "one step of `settle`, which owns them all")]
@@ -225,6 +248,7 @@ impl State {
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
         line.evidence = facts.junk.as_ref().map(|junk| junk.evidence.clone());
+        self.tally.near_duplicates += u64::from(facts.near.is_some());
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
@@ -248,7 +272,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
-        self.learn(admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, facts, now)?;
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -257,8 +281,12 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        if !(200..400).contains(&answer.status) {
-            self.restore_all(batch, waiting.fingerprint)?;
+        let dead_end = match &facts.redirect {
+            Some(target) => self.is_dead(target.fingerprint())?,
+            None => false,
+        };
+        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+            self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())
     }
@@ -349,7 +377,6 @@ impl State {
             target: waiting.url.to_string(),
             at: written.date,
             payload_digest: written.payload_digest.clone().unwrap_or_default(),
-            count: 1,
         };
         contents::put(batch, &self.db, kind, digest, &first);
         Ok(())
@@ -403,6 +430,11 @@ impl State {
         visit: &Visit,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
+        if is_ours(&visit.outcome) {
+            // It says nothing of the file; whoever needs it asks again when the host is due.
+            self.pending_robots.remove(&origin);
+            return Ok(());
+        }
         let url = &lease.waiting.url;
         let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
         let fetched = match outcome {
@@ -423,6 +455,9 @@ impl State {
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
+        let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
+        let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
+        self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }
@@ -568,29 +603,24 @@ pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
     xxhash_rust::xxh3::xxh3_64(&text) >> 1
 }
 
+/// True for a fault that says nothing of the host.
+fn is_ours(outcome: &Outcome) -> bool {
+    let ours = [Failure::LocalFailure, Failure::ProxyFailed];
+    matches!(outcome, Outcome::Failed(failed) if ours.contains(&failed.failure))
+}
+
 /// Says what a visit tells of its host.
 fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
     match &*visit.outcome {
         Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
-            Behaviour::Busy { took, retry_after: retry_after(answer, visit.ended) }
+            Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
         Outcome::Failed(failed) => match failed.failure {
-            Failure::LocalFailure | Failure::ProxyFailed => Behaviour::Local,
             failure if failure.retry().condemns_host => Behaviour::Unreachable { took },
             _ => Behaviour::Good { took },
         },
     }
-}
-
-/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3).
-fn retry_after(answer: &Answer, ended: Timestamp) -> Option<Duration> {
-    let text = answer.header_text("retry-after")?;
-    if let Ok(secs) = text.parse::<u64>() {
-        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
-    }
-    let date = httpdate::parse_http_date(&text).ok()?;
-    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
-    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
 }

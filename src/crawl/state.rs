@@ -16,24 +16,28 @@ use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
 use super::near::NearMode;
+use super::outage::Outage;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
-use super::snapshot::{Slowest, typical_gap};
+use super::steer::{Changes, Jobs};
+use super::tally::Tally;
+use super::told;
+use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
 use crate::content::{self, Analysis, Boilerplate, SiteModel};
-use crate::db::families::meta::{self, ArchivePosition, Counters, Serials, Session};
+use crate::db::families::meta::{self, ArchivePosition, Counters, QueueShape, Serials, Session};
 use crate::db::families::queue::Item;
 use crate::db::families::{
     dust, hosts, line, queue, robots as robots_rows, seen, suppressed, urls,
 };
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
-use crate::filter::{Filter, Usage};
+use crate::filter::Filter;
 use crate::frontier::{
     Active, Errand, Frontier, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place,
-    Standing, UrlRecord, UrlState, Waiting,
+    Rules, Standing, UrlRecord, UrlState, Waiting,
 };
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
@@ -43,9 +47,6 @@ const DRAIN_STEP: usize = 200;
 
 /// Sites whose boilerplate is held in memory; the others are read again when their turn comes.
 const MODELS_MAX: usize = 256;
-
-/// Queued URLs that the preview of an exclusion looks at.
-const PREVIEW_MAX: u64 = 1_000_000;
 
 /// Redirects of seeds that widen the scope.
 const WIDENED_MAX: usize = 100_000;
@@ -71,6 +72,8 @@ pub struct State {
     pub(super) agent: String,
     pub(super) counters: Counters,
     pub(super) reasons: BTreeMap<String, u64>,
+    pub(super) shape: QueueShape,
+    pub(super) tally: Tally,
     pub(super) serials: Serials,
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
@@ -86,6 +89,7 @@ pub struct State {
     drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
     pub(super) proxy_failures: u32,
+    pub(super) outage: Outage,
     /// URLs that seeds redirect to.
     widened: Vec<String>,
     pub(super) rule_log: JsonLog,
@@ -100,6 +104,25 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// What an operator changed.
+    pub(super) changes: Changes,
+    /// What is left to do of it.
+    pub(super) jobs: Jobs,
+    /// What the configuration says where an operator changed it.
+    pub(super) configured: Configured,
+    /// The journal of orders; none before the first one.
+    pub(super) journal: Option<JsonLog>,
+    /// What observers see of rules and errors.
+    pub(super) seen_of: Watched,
+    /// Representatives that came to nothing, and whose URLs must come back.
+    pub(super) returning: VecDeque<Fingerprint>,
+}
+
+/// What the configuration says, before an operator's changes.
+#[derive(Clone, Debug)]
+pub(super) struct Configured {
+    pub(super) politeness: Rules,
+    pub(super) dust: dust_rules::Settings,
 }
 
 /// What a state is made of; see [`State::open`].
@@ -166,9 +189,16 @@ impl State {
         let db = parts.db;
         let session = meta::session(&db)?;
         let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
+        let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
+        let configured = Configured {
+            politeness: parts.frontier.rules().clone(),
+            dust: parts.dust.settings.clone(),
+        };
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),
             reasons: meta::reasons(&db)?.unwrap_or_default(),
+            shape: meta::shape(&db)?.unwrap_or_default(),
+            tally: Tally::default(),
             serials: meta::serials(&db)?.unwrap_or_default(),
             session: session.clone().unwrap_or_default(),
             archive: meta::archive(&db)?.unwrap_or_default(),
@@ -189,6 +219,7 @@ impl State {
             drain: VecDeque::new(),
             log: parts.log,
             proxy_failures: 0,
+            outage: Outage::default(),
             widened: meta::scope(&db)?.unwrap_or_default(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
@@ -197,13 +228,21 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            changes,
+            jobs: Jobs::default(),
+            configured,
+            journal: None,
+            seen_of: Watched::default(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
         let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
         let widened: Vec<CrawlUrl> = widened.collect();
         state.filter = Arc::new(state.filter.with_seeds(&widened));
+        state.take_up_changes();
         state.start_learning(parts.dust)?;
         let resumed = state.restore(session, now)?;
+        state.take_up_jobs(now)?;
         Ok((state, resumed))
     }
 
@@ -216,7 +255,7 @@ impl State {
         let mut samples = Vec::new();
         dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         let unusable = |error: String| CrawlError::Rules(error);
-        let book = match meta::rule_book(&self.db)? {
+        let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(bytes) => {
                 let samples = samples.iter().map(Vec::as_slice);
@@ -229,10 +268,12 @@ impl State {
                 self.readmit.push_back(rule.id);
             }
         }
+        self.seen_of.load_rules(book.rules());
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let mind = Mind::new(book, how.mode != DustMode::Observe);
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())
@@ -253,12 +294,14 @@ impl State {
         }
         let mut given_up = Vec::new();
         hosts::each(&db, |record| {
+            self.count_closed(&record.status);
             if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
                 given_up.push(record.id);
             }
             true
         })?;
         self.drain.extend(given_up);
+        self.recount_shape()?;
         let mut resumed = Resumed::default();
         if let Some(before) = before {
             resumed = Resumed {
@@ -318,6 +361,7 @@ impl State {
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);
+        meta::put_shape(&mut batch, db, &self.shape);
         meta::put_serials(&mut batch, db, &self.serials);
         meta::put_session(&mut batch, db, &self.session);
         meta::put_archive(&mut batch, db, &self.archive);
@@ -470,17 +514,18 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn looked_up(
+    pub(super) fn group_found(
         &mut self,
         id: HostId,
-        address: Option<std::net::IpAddr>,
+        address: Option<&std::net::IpAddr>,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         self.frontier.lookup_ended();
         let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
         // A name without an address fails by itself, in a group of its own.
         let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
-        record.group = Some(address.map_or_else(own, super::settle::group_of_address));
+        record.group =
+            Some(address.map_or_else(own, |address| super::settle::group_of_address(*address)));
         let mut batch = Batch::default();
         if let Standing::InLine(place) = record.standing {
             let place = Place { priority: place.priority, serial: self.next_row() };
@@ -549,7 +594,11 @@ impl State {
                 return Ok(());
             }
             // A row that was added meanwhile keeps the host in line.
-            Parting::Empty | Parting::Closed => Standing::Out,
+            Parting::Empty => Standing::Out,
+            Parting::Closed => {
+                self.count_closed(&record.status);
+                Standing::Out
+            }
             Parting::Snoozed(at) => Standing::Snoozed(at),
             Parting::Rotated => {
                 let priority = self.best_priority(&record)?;
@@ -644,6 +693,8 @@ impl State {
                     at: now,
                 };
                 urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.shape.remove(url.hops, place.priority);
+                self.give_back(&mut batch, *fingerprint)?;
                 self.counters.queued = self.counters.queued.saturating_sub(1);
                 self.counters.failed += 1;
                 self.count("host-given-up");
@@ -784,37 +835,6 @@ impl State {
             meta::put_scope(batch, &self.db, &self.widened);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
-    }
-
-    /// Counts queued URLs that a filter's schedule gate would refuse, among at most
-    /// [`PREVIEW_MAX`] of them.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn count_refused_by(&self, filter: &Filter) -> Result<u64, DbError> {
-        let (mut looked, mut refused) = (0, 0);
-        urls::each(&self.db, |_, record| {
-            if let UrlState::Queued(_) = record.state
-                && let Ok(url) = CrawlUrl::parse(&record.url)
-            {
-                looked += 1;
-                let verdict = filter.fetch(&url, &Usage::default(), &Usage::default());
-                refused += u64::from(!verdict.accept);
-            }
-            looked < PREVIEW_MAX
-        })?;
-        Ok(refused)
-    }
-
-    /// Returns the host whose backlog takes longest at its present gap, among those with a back
-    /// queue: hosts in line have had no gap yet.
-    pub(super) fn slowest(&self) -> Option<Slowest> {
-        let backlogs = self.frontier.actives().into_iter().map(|active| {
-            let record = &active.record;
-            let gap_ms = typical_gap(&record.pace);
-            Slowest { host: record.name.to_string(), backlog: record.queued, gap_ms }
-        });
-        backlogs.max_by_key(|slowest| slowest.backlog.saturating_mul(slowest.gap_ms))
     }
 
     /// Returns the hosts that are parked, with the reasons, at most a thousand.

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::archive::{RecordAt, read_at};
+use crate::db::families::meta::QueueShape;
 use crate::db::families::queue::{self, Item};
 use crate::db::families::{hosts, meta};
 use crate::db::{Db, DbError, Family};
@@ -83,18 +84,26 @@ pub fn verify_state(
             return Ok(report);
         }
     }
-    ledger(db, archive, records_max, &mut report)?;
+    let shape = ledger(db, archive, records_max, &mut report)?;
+    if let Some(stored) = meta::shape(db)?
+        && stored != shape
+    {
+        let detail = format!("stored {stored:?}, in the ledger {shape:?}");
+        report.add("wrong-queue-shape", detail);
+    }
     waiting(db, &mut report)?;
     counters(db, &mut report)?;
     Ok(report)
 }
 
+/// Reads every URL's row; returns the shape of the queue that the rows have.
 fn ledger(
     db: &Db,
     archive: Option<&Path>,
     records_max: u64,
     report: &mut StateReport,
-) -> Result<(), DbError> {
+) -> Result<QueueShape, DbError> {
+    let mut shape = QueueShape::default();
     let named = count_records(db)?;
     // Every n-th record, rounded up, so that no more than the most are read.
     let step = named.div_ceil(records_max.max(1)).max(1);
@@ -114,6 +123,7 @@ fn ledger(
         let word = match &record.state {
             UrlState::Queued(place) => {
                 check_place(db, &record.url, fingerprint, *place, report)?;
+                shape.add(record.hops, place.priority);
                 "queued"
             }
             UrlState::Done(done) => {
@@ -132,7 +142,8 @@ fn ledger(
         };
         *report.urls.entry(word.to_owned()).or_default() += 1;
         Ok(true)
-    })
+    })?;
+    Ok(shape)
 }
 
 fn count_records(db: &Db) -> Result<u64, DbError> {

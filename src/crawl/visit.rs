@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::discover::Link;
 use super::edge::{Edge, Store};
+use super::names;
 use super::near::{Near, nearest};
 use crate::archive::{ArchiveError, Capture, Profile, RevisitOf, Written};
 use crate::clock::Timestamp;
@@ -34,6 +35,8 @@ pub(super) struct Task {
     pub(super) rules_version: u64,
     /// What robots.txt said, in words, for the archive.
     pub(super) robots: Option<String>,
+    /// What robots.txt says of the use of contents: name and value as they stood.
+    pub(super) usage: Vec<(String, String)>,
     /// What repeats on the pages of this site.
     pub(super) boilerplate: Arc<Boilerplate>,
     /// How the host answers to what cannot exist.
@@ -53,6 +56,8 @@ pub(super) struct Tools {
     pub(super) agent: String,
     /// Whether known payloads become revisit records.
     pub(super) revisits: bool,
+    /// Whether answers of name servers are archived.
+    pub(super) dns: bool,
 }
 
 /// What a visit came to.
@@ -98,6 +103,9 @@ pub(super) enum VisitError {
     Archive(ArchiveError),
 }
 
+/// Discovery path of a sitemap that robots.txt declares: prerequisite, manifest.
+pub(super) const SITEMAP_PATH: &str = "PM";
+
 /// Waits between two tries to write a capture to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
 
@@ -112,7 +120,7 @@ where
     S: Store,
 {
     let began = edge.clock.now();
-    let resolved = edge.resolve.resolve(&task.url.host()).await;
+    let resolved = names::resolve(&edge, &task.url.host(), task.tools.dns).await?;
     let fresh = resolved.as_ref().ok().filter(|r| !r.cached).map(|r| r.addresses.clone());
     let outcome = match resolved {
         Ok(resolved) => {
@@ -156,21 +164,27 @@ where
     }
     if visit.not_archived.is_none() {
         let capture = Arc::new(capture(task, outcome, revisit));
-        visit.written = Some(write(&edge, capture).await?);
+        visit.written = Some(patiently(|| edge.store.write(capture.clone())).await?);
     }
     Ok(visit)
 }
 
-/// Writes a capture; while the disk is full it waits, for the loop has paused the crawl meanwhile
-/// and an operator is expected. It ends with the crawl, which aborts its visits.
-async fn write<R, F, S: Store>(
-    edge: &Edge<R, F, S>,
-    capture: Arc<Capture>,
-) -> Result<Written, VisitError> {
+/// Writes to the archive; while the disk is full it waits, for the loop has paused the crawl
+/// meanwhile and an operator is expected. It ends with the crawl, which aborts its visits.
+pub(super) async fn patiently<T, F>(attempt: impl Fn() -> F) -> Result<T, VisitError>
+where
+    F: Future<Output = Result<T, ArchiveError>>,
+{
+    let mut said = false;
     loop {
-        match edge.store.write(capture.clone()).await {
+        match attempt().await {
             Ok(written) => return Ok(written),
-            Err(error) if error.is_full() => tokio::time::sleep(FULL_DISK_PAUSE).await,
+            Err(error) if error.is_full() => {
+                if !std::mem::replace(&mut said, true) {
+                    tracing::warn!(%error, "a visit waits until its records can be written");
+                }
+                tokio::time::sleep(FULL_DISK_PAUSE).await;
+            }
             Err(error) => return Err(VisitError::Archive(error)),
         }
     }
@@ -204,6 +218,7 @@ fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Cap
         via: task.via,
         rule_version: task.rules_version,
         robots: task.robots,
+        usage: task.usage,
         revisit,
         ..Capture::new(task.url, outcome)
     }
@@ -232,7 +247,10 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         junk: None,
     };
     let length = answer.body.len() as u64;
-    let gate = task.tools.filter.extract(answer.status, content_type.as_deref(), length);
+    // What robots.txt declares is a sitemap, whatever its type says.
+    let sitemap = task.path == SITEMAP_PATH;
+    let typed = content_type.as_deref().filter(|_| !sitemap);
+    let gate = task.tools.filter.extract(answer.status, typed, length);
     let mut meta = Vec::new();
     if gate.accept {
         let link_headers: Vec<String> = answer.header_texts("link").collect();
@@ -242,7 +260,8 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
             link_headers: &link_headers,
             body: &answer.body,
         };
-        let mut extracted = extract::extract(&page, &task.tools.extract);
+        let extract = if sitemap { extract::extract_sitemap } else { extract::extract };
+        let mut extracted = extract(&page, &task.tools.extract);
         meta = std::mem::take(&mut extracted.meta_robots);
         if (200..300).contains(&answer.status) {
             judge_text(task, &extracted, &mut facts)?;
@@ -408,17 +427,24 @@ pub fn robots_outcome(
         return target.map_or(Ok(FetchedRobots::Redirects), Err);
     }
     let fetched = FetchedRobots::from_answer(answer.status, &answer.body, agent, settings);
-    Ok(match fetched {
-        FetchedRobots::Status { status, .. } => FetchedRobots::Status { status, retry_after: None },
-        FetchedRobots::Rules { robots, .. } => {
-            FetchedRobots::Rules { robots, max_age: max_age(answer) }
-        }
-        other => other,
-    })
+    Ok(fetched.asking(max_age(answer), retry_after(answer)))
 }
 
 fn max_age(answer: &Answer) -> Option<Duration> {
     let control = answer.header_text("cache-control")?.to_ascii_lowercase();
     let directive = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
     directive.trim().parse().ok().map(Duration::from_secs)
+}
+
+/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from the end of the
+/// answer.
+pub(super) fn retry_after(answer: &Answer) -> Option<Duration> {
+    let text = answer.header_text("retry-after")?;
+    if let Ok(secs) = text.parse::<u64>() {
+        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
+    }
+    let date = httpdate::parse_http_date(&text).ok()?;
+    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
+    let ended = answer.began.plus(answer.timing.total);
+    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
 }

@@ -3,8 +3,9 @@
 //! Every wait is a `tokio::time::sleep`, so under paused time a slow server costs nothing, and a
 //! run is the same every time.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -62,6 +63,8 @@ struct Shared {
     began: Timestamp,
     limits: SimLimits,
     log: RequestLog,
+    /// The address of a name and when the answer ends: at most one entry for each name of the web.
+    known: Mutex<HashMap<Host, (IpAddr, Timestamp)>>,
 }
 
 impl SimWeb {
@@ -73,7 +76,9 @@ impl SimWeb {
     /// Opens a web whose fetches have these limits.
     pub fn with_limits(web: Arc<WebSpec>, clock: Arc<Clock>, limits: SimLimits) -> Self {
         let (began, log) = (clock.now(), RequestLog::new(limits.log_kept_max));
-        SimWeb { shared: Arc::new(Shared { web, clock, began, limits, log }) }
+        SimWeb {
+            shared: Arc::new(Shared { web, clock, began, limits, log, known: Mutex::default() }),
+        }
     }
 
     /// Returns the requests so far.
@@ -98,14 +103,23 @@ impl Resolve for SimWeb {
             return Err(DnsFailure::Refused(vec![ip]));
         }
         let spec = web.site_of(host.as_str()).map(|site| site.spec.dns.clone()).unwrap_or_default();
+        let found = |address, cached| Resolved {
+            addresses: vec![address],
+            refused: Vec::new(),
+            ttl: spec.ttl,
+            cached,
+        };
+        let known = self.shared.known().get(host).copied();
+        if let Some((address, _)) = known.filter(|(_, ends)| *ends > self.shared.clock.now()) {
+            return Ok(found(address, true));
+        }
         sleep(spec.latency).await;
         match web.address(host.as_str(), self.elapsed()) {
-            Ok(address) => Ok(Resolved {
-                addresses: vec![address],
-                refused: Vec::new(),
-                ttl: spec.ttl,
-                cached: false,
-            }),
+            Ok(address) => {
+                let ends = self.shared.clock.now().plus(spec.ttl);
+                self.shared.known().insert(host.clone(), (address, ends));
+                Ok(found(address, false))
+            }
             Err(DnsAnswer::Private(address)) => Err(DnsFailure::Refused(vec![address])),
             Err(DnsAnswer::Fails) => Err(DnsFailure::Failed("SERVFAIL".to_owned())),
             Err(DnsAnswer::Silent) => {
@@ -116,6 +130,16 @@ impl Resolve for SimWeb {
                 Err(DnsFailure::NotFound)
             }
         }
+    }
+
+    fn knows(&self, host: &Host, until: Timestamp) -> bool {
+        self.shared.known().get(host).is_some_and(|(_, ends)| *ends > until)
+    }
+}
+
+impl Shared {
+    fn known(&self) -> MutexGuard<'_, HashMap<Host, (IpAddr, Timestamp)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -257,6 +281,7 @@ fn answer(
         tls: request.url.is_https().then(|| ("TLSv1.3".to_owned(), "simulated".to_owned())),
         began,
         timing,
+        asked_to_sign: false,
     }
 }
 

@@ -60,6 +60,11 @@ impl Cache {
         Some((entry.known.clone(), entry.expires.since(now)))
     }
 
+    /// Returns true if what is known of `host` is valid until `until`.
+    pub(super) fn knows(&self, host: &Host, until: Timestamp) -> bool {
+        self.entries.get(host).is_some_and(|entry| entry.expires > until)
+    }
+
     /// Keeps an answer whose records may be kept for `ttl`; returns how long it stays valid.
     pub(super) fn put(
         &mut self,

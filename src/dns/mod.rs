@@ -24,6 +24,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use crate::clock::Timestamp;
 use crate::fetch::Failure;
 use crate::url::Host;
 
@@ -78,4 +79,7 @@ impl fmt::Display for DnsFailure {
 pub trait Resolve: Send + Sync + 'static {
     /// Resolves a host within a bounded time; IP literals are checked and returned as they are.
     fn resolve(&self, host: &Host) -> impl Future<Output = Result<Resolved, DnsFailure>> + Send;
+
+    /// Returns true if nobody will have to be asked for `host` until `until`.
+    fn knows(&self, host: &Host, until: Timestamp) -> bool;
 }

@@ -1,7 +1,8 @@
 //! The real resolver: hickory asks, our cache keeps, the policy judges.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use hickory_resolver::config::{
@@ -17,7 +18,7 @@ use tokio::sync::Semaphore;
 
 use super::cache::{Cache, Known};
 use super::{AddressPolicy, DnsFailure, Family, Resolve, Resolved, Settings};
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::url::Host;
 
 /// Why there can be no resolver at all.
@@ -43,6 +44,7 @@ pub struct HickoryResolver {
     resolver: TokioResolver,
     policy: AddressPolicy,
     cache: Mutex<Cache>,
+    asked: Asked,
     under_way: Semaphore,
     total: Duration,
     family: Family,
@@ -59,11 +61,16 @@ impl HickoryResolver {
             resolver: build(settings)?,
             policy: AddressPolicy::new(settings),
             cache: Mutex::new(Cache::new(settings)),
+            asked: Asked::default(),
             under_way: Semaphore::new(settings.in_flight_max.max(1)),
             total: settings.total.get(),
             family: settings.family,
             clock,
         })
+    }
+
+    fn cache(&self) -> MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn lookup(&self, host: &Host) -> (Known, Duration) {
@@ -105,16 +112,16 @@ impl HickoryResolver {
             }
         };
         match self.ask_kind(name.clone(), first).await {
-            Asked::None { exists: true } => self.ask_kind(name, second).await.into_known(),
+            Said::None { exists: true } => self.ask_kind(name, second).await.into_known(),
             // A failure stays one even if the other kind is answered by "none".
-            Asked::Failed(why) => {
-                Asked::Failed(why).and(self.ask_kind(name, second).await).into_known()
+            Said::Failed(why) => {
+                Said::Failed(why).and(self.ask_kind(name, second).await).into_known()
             }
             asked => asked.into_known(),
         }
     }
 
-    async fn ask_kind(&self, name: Name, kind: RecordType) -> Asked {
+    async fn ask_kind(&self, name: Name, kind: RecordType) -> Said {
         match self.resolver.lookup(name, kind).await {
             Ok(answer) => {
                 let records = answer.answers();
@@ -125,17 +132,17 @@ impl HickoryResolver {
                     .take(ADDRESSES_MAX)
                     .collect();
                 if addresses.is_empty() {
-                    Asked::None { exists: true }
+                    Said::None { exists: true }
                 } else {
-                    Asked::Addresses(addresses, Duration::from_secs(u64::from(ttl)))
+                    Said::Addresses(addresses, Duration::from_secs(u64::from(ttl)))
                 }
             }
             Err(NetError::Dns(NetDnsError::NoRecordsFound(none))) => match none.response_code {
-                ResponseCode::NXDomain => Asked::None { exists: false },
-                ResponseCode::NoError => Asked::None { exists: true },
-                code => Asked::Failed(format!("the name server answered {code}")),
+                ResponseCode::NXDomain => Said::None { exists: false },
+                ResponseCode::NoError => Said::None { exists: true },
+                code => Said::Failed(format!("the name server answered {code}")),
             },
-            Err(error) => Asked::Failed(error.to_string()),
+            Err(error) => Said::Failed(error.to_string()),
         }
     }
 
@@ -159,48 +166,73 @@ impl Resolve for HickoryResolver {
         if let Some(address) = host.ip() {
             return self.judge(Known::Addresses(vec![address]), Duration::MAX, false);
         }
-        let kept = {
-            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-            cache.get(host, self.clock.now())
-        };
-        if let Some((known, ttl)) = kept {
+        if let Some((known, ttl)) = self.cache().get(host, self.clock.now()) {
+            return self.judge(known, ttl, true);
+        }
+        let turn = self.asked.turn(host);
+        let _first = turn.lock().await;
+        if let Some((known, ttl)) = self.cache().get(host, self.clock.now()) {
             return self.judge(known, ttl, true);
         }
         let (known, ttl) = self.lookup(host).await;
-        let ttl = {
-            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-            cache.put(host, known.clone(), ttl, self.clock.now())
-        };
+        let ttl = self.cache().put(host, known.clone(), ttl, self.clock.now());
         self.judge(known, ttl, false)
+    }
+
+    fn knows(&self, host: &Host, until: Timestamp) -> bool {
+        host.ip().is_some() || self.cache().knows(host, until)
+    }
+}
+
+/// The names that are being asked for, so that nobody asks twice at once: whoever comes second waits
+/// for the first, no longer than one lookup may take, and finds its answer in the cache.
+#[derive(Debug, Default)]
+struct Asked(Mutex<HashMap<Host, Weak<tokio::sync::Mutex<()>>>>);
+
+/// Names noted before those that nobody asks for any more are forgotten.
+const ASKED_MAX: usize = 1024;
+
+impl Asked {
+    fn turn(&self, host: &Host) -> Arc<tokio::sync::Mutex<()>> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = asked.get(host).and_then(Weak::upgrade) {
+            return turn;
+        }
+        if asked.len() >= ASKED_MAX {
+            asked.retain(|_, turn| turn.strong_count() > 0);
+        }
+        let turn = Arc::new(tokio::sync::Mutex::new(()));
+        asked.insert(host.clone(), Arc::downgrade(&turn));
+        turn
     }
 }
 
 /// What the name servers said of one kind of address.
-enum Asked {
+enum Said {
     Addresses(Vec<IpAddr>, Duration),
     None { exists: bool },
     Failed(String),
 }
 
-impl Asked {
+impl Said {
     /// Joins the answers of both kinds: any address is good, and silence is not "none".
-    fn and(self, other: Asked) -> Asked {
+    fn and(self, other: Said) -> Said {
         match (self, other) {
-            (Asked::Addresses(mut all, ttl), Asked::Addresses(more, more_ttl)) => {
+            (Said::Addresses(mut all, ttl), Said::Addresses(more, more_ttl)) => {
                 all.extend(more);
-                Asked::Addresses(all, ttl.min(more_ttl))
+                Said::Addresses(all, ttl.min(more_ttl))
             }
-            (found @ Asked::Addresses(..), _) | (_, found @ Asked::Addresses(..)) => found,
-            (failed @ Asked::Failed(_), _) | (_, failed @ Asked::Failed(_)) => failed,
-            (none @ Asked::None { .. }, Asked::None { .. }) => none,
+            (found @ Said::Addresses(..), _) | (_, found @ Said::Addresses(..)) => found,
+            (failed @ Said::Failed(_), _) | (_, failed @ Said::Failed(_)) => failed,
+            (none @ Said::None { .. }, Said::None { .. }) => none,
         }
     }
 
     fn into_known(self) -> (Known, Duration) {
         match self {
-            Asked::Addresses(addresses, ttl) => (Known::Addresses(addresses), ttl),
-            Asked::None { .. } => (Known::Missing, Duration::ZERO),
-            Asked::Failed(why) => (Known::Failed(why), Duration::ZERO),
+            Said::Addresses(addresses, ttl) => (Known::Addresses(addresses), ttl),
+            Said::None { .. } => (Known::Missing, Duration::ZERO),
+            Said::Failed(why) => (Known::Failed(why), Duration::ZERO),
         }
     }
 }

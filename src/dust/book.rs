@@ -11,7 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::evidence::{Doc, Observation, Text};
+use super::declared;
+use super::evidence::{Declared, Doc, Observation, Text};
 use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
@@ -153,6 +154,17 @@ impl RuleBook {
     /// Takes in one fetched page.
     pub fn observe(&mut self, observation: &Observation) {
         self.spending.entry(observation.url.site()).or_default().pages += 1;
+        if let Some(Declared::Redirect(target) | Declared::Canonical(target)) =
+            &observation.declared
+            && let Some((rule, scope)) = declared::step(&observation.url, target)
+        {
+            self.declare(&observation.url.site(), rule, scope);
+        }
+        self.miner.observe(observation);
+    }
+
+    /// Takes in again what was observed before this book was read back and is not in its samples.
+    pub fn recall(&mut self, observation: &Observation) {
         self.miner.observe(observation);
     }
 
@@ -258,19 +270,14 @@ impl RuleBook {
         self.record(pending.rule, &pending.draw, finding, now);
     }
 
-    /// Takes note of a rule that the site declares (rel=canonical, Clean-param, No-Vary-Search):
-    /// it is judged first when the site is mined, and it must be proved like any other.
+    /// Takes note of a rule that the site declares: it is judged first when the site is mined, and
+    /// it must be proved like any other. A site may declare 64 rules; redirects and canonical links
+    /// of the pages that were observed are among them.
     pub fn declare(&mut self, site: &Site, rule: RuleKind, scope: Scope) {
         let declared = self.declared.entry(site.clone()).or_default();
         if declared.len() < DECLARED_MAX {
             declared.insert((rule, scope));
         }
-    }
-
-    /// Takes note that the form which was fetched for a key turned out dead, forbidden or junk
-    /// while rules had other forms of it suppressed; this counts against them.
-    pub fn key_failed(&mut self, rules: &[RuleId], now: Timestamp) {
-        self.audited(rules, Finding::Failed, now);
     }
 
     /// Counts a URL that rules suppressed.
@@ -296,9 +303,10 @@ impl RuleBook {
         known: Fetched,
         now: Timestamp,
     ) {
-        let dead = matches!(known, Fetched::Gone | Fetched::Forbidden);
+        let dead =
+            matches!(known, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
         let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
-        // A page that is known by a dead form alone is lost.
+        // A page that is known by a dead, forbidden or junk form alone is lost.
         let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
         self.audited(rules, finding, now);
     }
@@ -419,6 +427,7 @@ impl RuleBook {
                 entry.rule.evidence.documents_same = evidence.documents_same;
                 entry.rule.evidence.documents_different = evidence.documents_different;
                 entry.rule.evidence.applicable = evidence.applicable;
+                entry.rule.evidence.merged = evidence.merged;
                 if rule.source == Source::Elsewhere {
                     entry.rule.source = rule.source;
                 }
@@ -647,16 +656,24 @@ impl RuleBook {
             .collect();
         for id in candidates {
             self.ensure_trial(id)?;
+            let known = self.known_share(id);
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let (evidence, source) = (&entry.rule.evidence, entry.rule.source);
-            let needed = self.settings.validate.applicable_min(evidence, source);
-            if f64::from(evidence.applicable) >= needed {
+            if self.settings.validate.is_worth(&entry.rule.evidence, entry.rule.source, known) {
                 self.become_state(id, RuleState::Shadow, "on trial", now);
             } else {
                 entry.trial = None;
             }
         }
         Ok(())
+    }
+
+    /// Returns the share of a trial's draws whose outcome is known.
+    fn known_share(&self, id: RuleId) -> f64 {
+        let Some(trial) = self.entries.get(&id).and_then(|entry| entry.trial.as_ref()) else {
+            return 0.0;
+        };
+        let known = trial.outcomes().filter(|outcome| self.known(outcome).is_some()).count();
+        known as f64 / trial.waiting().max(1) as f64
     }
 
     /// Lays out the trial of a rule over the pages of the window, if it has none yet.

@@ -53,6 +53,9 @@ pub fn learn(
     settings: Settings,
     now: Timestamp,
 ) -> Result<Report, RuleError> {
+    // Whoever mines a log wants its rules, not the fetches of one more crawl.
+    let validate = super::validate::Settings { saving_factor: 0.0, ..settings.validate };
+    let settings = Settings { validate, ..settings };
     let mut book = RuleBook::new(settings);
     for observation in log {
         book.observe(&observation);

@@ -11,6 +11,7 @@
 mod apply;
 pub mod book;
 mod corpus;
+pub mod declared;
 pub mod durable;
 pub mod evidence;
 mod fetched;

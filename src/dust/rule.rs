@@ -214,6 +214,9 @@ pub struct Evidence {
     pub documents_different: u32,
     /// URLs of the window that the rule rewrites.
     pub applicable: u32,
+    /// URLs of the window that it would have saved.
+    #[serde(default)]
+    pub merged: u32,
     /// Uniform draws whose outcome was the same document.
     pub draws_same: u32,
     /// Uniform draws whose outcome was another document, or nothing.

@@ -142,6 +142,7 @@ impl Search<'_> {
             documents_same: count(verdict.same.len()),
             documents_different: count(verdict.different.len()),
             applicable: verdict.applicable,
+            merged: verdict.merged,
             ..Evidence::default()
         };
         rule.state = RuleState::Candidate;
@@ -353,15 +354,15 @@ impl Search<'_> {
         };
         let widest = (agree(|i| &i.left, left), agree(|i| &i.right, right));
         let specific = Literal::of(first, widest.0, widest.1);
+        // A look at the texts is far cheaper than a judgement. The rarer form bounds what a rule of
+        // either direction can save.
+        let form = |core: &str| self.hits(&format!("{}{core}{}", shortest.left, shortest.right));
+        if form(long).min(form(short)) < self.settings.applicable_min {
+            return Ok(false);
+        }
         for shrink in self.directions(&specific, long, short) {
             let (from, to) = if shrink { (long, short) } else { (short, long) };
             let Some(general) = shortest.rule(from, to) else { continue };
-            // A look at the texts is far cheaper than a judgement.
-            if self.hits(&format!("{}{from}{}", shortest.left, shortest.right))
-                < self.settings.applicable_min
-            {
-                continue;
-            }
             let rule = |kind| {
                 Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
             };

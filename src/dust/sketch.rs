@@ -21,6 +21,14 @@ const SAME_MIN: u32 = 9;
 /// Up to this many agreeing slots the texts are different; between the two nothing is claimed.
 const DIFFERENT_MAX: u32 = 5;
 
+/// In texts of fewer shingles than this a counter or an advertisement changes so many that a page
+/// and itself agree in few slots: there, up to [`DIFFERENT_MAX`], nothing is claimed.
+const SHORT_SHINGLES: u32 = 48;
+
+/// Up to this many agreeing slots short texts are different; unrelated ones agree in three slots
+/// once in 30,000 times.
+const DIFFERENT_SHORT_MAX: u32 = 2;
+
 /// The sketch of a page's main text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Sketch {
@@ -64,8 +72,9 @@ impl Sketch {
     /// Compares two texts.
     pub fn compare(&self, other: &Sketch) -> Likeness {
         let (short, long) = (self.shingles.min(other.shingles), self.shingles.max(other.shingles));
+        let different = if long < SHORT_SHINGLES { DIFFERENT_SHORT_MAX } else { DIFFERENT_MAX };
         match self.agreement(other) {
-            agreement if agreement <= DIFFERENT_MAX => Likeness::Different,
+            agreement if agreement <= different => Likeness::Different,
             // A page that holds another one and as much again is not its duplicate.
             agreement if agreement >= SAME_MIN && u64::from(short) * 2 > u64::from(long) => {
                 Likeness::Same
@@ -125,6 +134,18 @@ mod tests {
             same += u32::from(a.unwrap().compare(&b.unwrap()) == Likeness::Same);
         }
         assert!(same >= 198, "{same} of 200");
+    }
+
+    #[test]
+    fn a_short_text_with_another_advertisement_is_never_called_another_text() {
+        for page in 0..2_000u64 {
+            let from = page * 10_000;
+            let with = |advertisement: u64| {
+                Sketch::of_shingles((from..from + 18).chain(advertisement..advertisement + 7))
+            };
+            let (a, b) = (with(from + 1_000).unwrap(), with(from + 2_000).unwrap());
+            assert_ne!(a.compare(&b), Likeness::Different, "page {page}");
+        }
     }
 
     #[test]

@@ -31,10 +31,13 @@ pub struct Settings {
     pub content_credit_max: f64,
     /// Successful draws without which no rule is enforced.
     pub draws_min: u32,
-    /// Probe fetches of one rule: a trial that has spent them without one failure ends in its
-    /// favour, one with a failure goes on. Reached only where no text is known beforehand.
+    /// Probe fetches of one rule of many URLs: a trial that has spent them without one failure
+    /// ends in its favour, one with a failure goes on; where the rule has few URLs, fewer say as
+    /// much. Reached only where no text is known beforehand.
     pub probes_per_rule: u32,
-    /// A rule is tried where it rewrites at least this many URLs of the window per expected probe.
+    /// A rule is tried where it would have saved at least this many fetches of the window per
+    /// expected probe; what is still to come is taken to be like the window. Not asked where a log
+    /// is mined on request.
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
@@ -111,11 +114,15 @@ impl Settings {
         if source == Source::Elsewhere { self.draws_min.div_ceil(3) } else { self.draws_min }
     }
 
-    /// Returns the number of URLs that a rule must rewrite to be worth its trial.
-    pub(crate) fn applicable_min(&self, evidence: &Evidence, source: Source) -> f64 {
-        let draws = (self.accept_at() - self.credit(evidence, source)) / self.success();
+    /// Returns true where a rule is worth its trial: it rewrites enough URLs to draw from, and what
+    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is known
+    /// without a fetch.
+    pub(crate) fn is_worth(&self, evidence: &Evidence, source: Source, known: f64) -> bool {
         let least = f64::from(self.draws_min(source));
-        if source == Source::Elsewhere { least } else { least.max(draws * self.saving_factor) }
+        let needed = (self.accept_at() - self.credit(evidence, source)) / self.success();
+        let probes = needed.max(least) * (1.0 - known);
+        f64::from(evidence.applicable) >= least
+            && f64::from(evidence.merged) >= self.saving_factor * probes
     }
 }
 
@@ -170,6 +177,8 @@ pub(crate) struct Trial {
     /// Probe fetches spent.
     pub(crate) probes: u32,
     draws_min: u32,
+    /// URLs in sight that the rule rewrites.
+    population: usize,
 }
 
 /// Values of one feature that make strata of their own.
@@ -192,6 +201,7 @@ impl Trial {
         let mut urls = urls;
         // A fixed pseudo-random order: uniform, and the same after a restart.
         urls.sort_by_key(|(url, _)| mix(xxh3_64(url.as_str().as_bytes()) ^ rule.0));
+        let population = urls.len();
         let mut strata: BTreeMap<String, Stratum> = BTreeMap::new();
         for (name, pair) in stratify(&urls).into_iter().zip(urls) {
             let empty = || Stratum { name: name.clone(), waiting: VecDeque::new(), failures: 0 };
@@ -212,6 +222,7 @@ impl Trial {
             pending: 0,
             probes: 0,
             draws_min,
+            population,
         }
     }
 
@@ -257,7 +268,7 @@ impl Trial {
         if self.unclear > UNCLEAR_MAX || self.unclear > 2 * self.same + 10 {
             return Standing::Exhausted;
         }
-        let paid = self.probes >= settings.probes_per_rule && self.failed == 0;
+        let paid = self.failed == 0 && self.is_paid(settings);
         let clear = 4 * self.unclear <= self.same;
         if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
             return Standing::Accepted;
@@ -269,6 +280,26 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns true where the draws say as much against a bad rule as those that
+    /// `probes_per_rule` would buy among URLs without number. A rule of few URLs gets there sooner:
+    /// each draw leaves fewer of them that could be bad.
+    fn is_paid(&self, settings: &Settings) -> bool {
+        if self.same == 0 || self.probes == 0 {
+            return false;
+        }
+        let bad = (1.0 - settings.success_bad) * self.population as f64;
+        let left = |drawn: u32| (self.population as f64 - f64::from(drawn)).max(1.0);
+        let missed: f64 = (0..self.same).map(|drawn| (1.0 - bad / left(drawn)).max(0.0)).product();
+        let price = f64::from(self.probes) / f64::from(self.same);
+        let bought = f64::from(settings.probes_per_rule) / price;
+        missed <= settings.success_bad.powf(bought) * (1.0 + 1e-9)
+    }
+
+    /// Returns the outcomes of the draws that are left.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = &CrawlUrl> {
+        self.strata.iter().flat_map(|stratum| stratum.waiting.iter().map(|(_, outcome)| outcome))
     }
 
     /// Returns how many draws are left.

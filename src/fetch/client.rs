@@ -20,6 +20,7 @@ use super::http2::{self, Http2};
 use super::pool::{Link, Pool, Wire};
 use super::recorder::{Blocks, Overflow, Record};
 use super::request::{RequestMaker, authority, without_credentials};
+use super::signature::{SignatureError, Signer};
 use super::{
     Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Settings, Timing, Truncated,
 };
@@ -46,6 +47,9 @@ pub enum FetchError {
     /// TLS could not be set up.
     #[error("set up TLS: {0}")]
     Tls(String),
+    /// Requests cannot be signed.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
 }
 
 /// Fetches with hyper.
@@ -57,6 +61,7 @@ pub enum FetchError {
 pub struct HyperFetch {
     settings: Settings,
     requests: RequestMaker,
+    signer: Option<Signer>,
     connector: Connector,
     pool: Pool,
     /// Origins that offer HTTP/2 and cannot speak it.
@@ -77,6 +82,10 @@ impl HyperFetch {
     ) -> Result<Self, FetchError> {
         Ok(HyperFetch {
             requests: RequestMaker::new(settings, user_agent, contact)?,
+            signer: Signer::new(
+                settings.signature_key.as_deref(),
+                settings.signature_agent.as_deref(),
+            )?,
             connector: Connector::new(settings)?,
             pool: Pool::new(settings.idle_max, settings.idle_for.get()),
             only_http1: Mutex::default(),
@@ -237,7 +246,8 @@ impl HyperFetch {
         visit: &mut Visit,
     ) -> Result<Response<Incoming>, Broken> {
         let made = self.requests.http1(request, self.connector.proxy());
-        let made = made.map_err(Broken::unsendable)?;
+        let mut made = made.map_err(Broken::unsendable)?;
+        self.sign(request, made.headers_mut(), visit);
         // Tiny chunks are framed by more bytes than they carry; honest framing is next to nothing.
         let wire_max = bytes_max.saturating_mul(2).saturating_add(FRAMING_FREE);
         let sent = Instant::now();
@@ -250,6 +260,12 @@ impl HyperFetch {
             Err(_) => visit.late(),
         };
         Err(Broken { blocks: self.blocks(http1.record()), ..broken })
+    }
+
+    fn sign(&self, request: &Request, headers: &mut HeaderMap, visit: &mut Visit) {
+        let signer = self.signer.as_ref();
+        visit.signed =
+            signer.is_some_and(|signer| signer.sign(&request.url, self.clock.now(), headers));
     }
 
     fn blocks(&self, record: &Record) -> Blocks {
@@ -283,7 +299,8 @@ impl HyperFetch {
         http2: &mut Http2,
         visit: &mut Visit,
     ) -> Result<Parts, Broken> {
-        let made = self.requests.http2(request).map_err(Broken::unsendable)?;
+        let mut made = self.requests.http2(request).map_err(Broken::unsendable)?;
+        self.sign(request, made.headers_mut(), visit);
         let target = request.url.path_and_query();
         let request_block = http2::request_block(&authority(&request.url), target, made.headers());
         let sent = Instant::now();
@@ -344,6 +361,10 @@ impl HyperFetch {
                 (name.as_str().to_owned(), Bytes::copy_from_slice(value.as_bytes()))
             })
             .collect();
+        let was_signed = visit.signed;
+        let asked_to_sign = self.signer.as_ref().is_some_and(|signer| {
+            signer.hear(&request.url, parts.status, &parts.headers, was_signed)
+        });
         visit.timing.total = visit.start.elapsed();
         Answer {
             status: parts.status,
@@ -359,6 +380,7 @@ impl HyperFetch {
             tls,
             began: visit.began,
             timing: visit.timing,
+            asked_to_sign,
         }
     }
 }
@@ -372,6 +394,7 @@ impl Fetch for HyperFetch {
             deadline: start + self.settings.total_for(request.purpose),
             address: None,
             timing: Timing::default(),
+            signed: false,
         };
         match self.run(&request, &mut visit).await {
             Ok(answer) => Outcome::Answer(Box::new(answer)),
@@ -402,6 +425,8 @@ struct Visit {
     deadline: Instant,
     address: Option<IpAddr>,
     timing: Timing,
+    /// The last request was signed.
+    signed: bool,
 }
 
 impl Visit {

@@ -23,12 +23,14 @@ mod recorder;
 mod request;
 mod roots;
 mod settings;
+mod signature;
 
 pub use client::{FetchError, HyperFetch};
 pub use failure::RetryPolicy;
 pub use proxy::Proxy;
 pub use request::{mail_of, user_agent};
 pub use settings::Settings;
+pub use signature::{DIRECTORY_PATH, SignatureError, SigningKey};
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -174,6 +176,8 @@ pub struct Answer {
     pub began: Timestamp,
     /// How long each part took.
     pub timing: Timing,
+    /// The server asks for a signed request, and the next one to it will be signed.
+    pub asked_to_sign: bool,
 }
 
 impl Answer {

@@ -57,6 +57,11 @@ pub struct Settings {
     pub ca_file: Option<PathBuf>,
     /// A proxy for everything, such as `"http://proxy.example:3128"`; never bypassed.
     pub proxy: Option<Proxy>,
+    /// A key for signing requests to servers that ask for it (Web Bot Auth), as `crawler identity
+    /// init --sign` makes one. Nothing is signed without it, the default.
+    pub signature_key: Option<PathBuf>,
+    /// The origin that publishes the key, such as `"https://bot.example.org"`.
+    pub signature_agent: Option<String>,
     /// `Accept` of every request; HTML preferred, everything else taken.
     pub accept: String,
 }
@@ -86,6 +91,8 @@ impl Default for Settings {
             tls_sessions_max: 4096,
             ca_file: None,
             proxy: None,
+            signature_key: None,
+            signature_agent: None,
             accept: "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8".to_owned(),
         }
     }

@@ -83,6 +83,13 @@ impl Filter {
         Some(Filter { settings: Arc::new(settings), exclude, ..self.clone() })
     }
 
+    /// Returns this filter with settings that compile to nothing changed: budgets.
+    pub fn with_budgets(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::clone(&self.settings);
+        change(&mut settings);
+        Filter { settings: Arc::new(settings), ..self.clone() }
+    }
+
     /// Returns this filter with its scope grown by more seeds.
     pub fn with_seeds(&self, seeds: &[CrawlUrl]) -> Self {
         Filter { scope: self.scope.with(seeds), ..self.clone() }
@@ -100,6 +107,12 @@ impl Filter {
 
     /// The schedule gate without rules: may this URL wait in the frontier?
     pub fn schedule(&self, candidate: &Candidate<'_>) -> Verdict {
+        // Before the exclusions, so that what an exclusion refused may be judged again when it is
+        // taken back: the ledger does not keep what the link said.
+        if candidate.nofollow && self.settings.obey_link_nofollow && candidate.found != Found::Seed
+        {
+            return Verdict::no(Reason::LinkNofollow);
+        }
         if let Some(pattern) = self.exclude.find(candidate.url) {
             return Verdict::no(Reason::Excluded(pattern));
         }
@@ -109,9 +122,6 @@ impl Filter {
         }
         if let Some(fault) = shape::fault(candidate.url, &self.settings) {
             return Verdict::no(fault);
-        }
-        if candidate.nofollow && self.settings.obey_link_nofollow {
-            return Verdict::no(Reason::LinkNofollow);
         }
         if let Some(limit) = shape::over(candidate.hops.into(), self.settings.hops_max.into()) {
             return Verdict::no(Reason::TooManyHops(limit));
@@ -156,6 +166,11 @@ impl Filter {
             Embeds::None => false,
         };
         if within { Verdict::yes(Reason::Embed) } else { Verdict::no(Reason::EmbedOutOfScope) }
+    }
+
+    /// Returns the exclusion that refuses a URL, if one does.
+    pub fn excludes(&self, url: &CrawlUrl) -> Option<Reason> {
+        self.exclude.find(url).map(Reason::Excluded)
     }
 
     /// The fetch gate: may a waiting URL still be fetched? It knows exclusions made since the URL

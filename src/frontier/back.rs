@@ -357,6 +357,16 @@ impl Frontier {
         if idle { self.remove(id).map(|active| active.record) } else { None }
     }
 
+    /// Takes a waiting URL whose row is being removed out of its host's buffer; what is under a
+    /// lease is in no buffer.
+    pub fn forget(&mut self, id: HostId, place: Place) {
+        let Some(active) = self.hosts.get_mut(&id) else { return };
+        active.buffer.retain(|waiting| waiting.place != place);
+        if !active.has_work() && !active.in_flight {
+            self.unlist_host(id);
+        }
+    }
+
     /// Notes that a row was added to a host that may have a back queue.
     ///
     /// Returns false if it has none, so that the caller gives it a standing.
@@ -522,6 +532,13 @@ impl Frontier {
     pub fn host_counts(&self, now: Timestamp) -> (usize, usize) {
         let later = (now.plus(std::time::Duration::from_millis(1)), 0);
         (self.hosts.len(), self.heap.range(..later).count())
+    }
+
+    /// Returns the hosts whose group may be fetched before `at`, soonest first; those being fetched
+    /// are not among them.
+    pub fn due_before(&self, at: Timestamp) -> impl Iterator<Item = &Active> {
+        let groups = self.heap.range(..(at, 0)).filter_map(|(_, key)| self.groups.get(key));
+        groups.flat_map(|group| &group.members).filter_map(|(_, id)| self.hosts.get(id))
     }
 
     /// Returns the front queues.

@@ -48,7 +48,8 @@ pub struct Settings {
     pub backoff_max: Span,
     /// Good answers in a row that forgive one doubling.
     pub forgive_after: u32,
-    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`.
+    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After a
+    /// fault of ours it does not double.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed.
     pub unreachable_max: u32,
@@ -154,6 +155,15 @@ impl Rules {
         let settings = self.of(host).with(&changed);
         self.hosts.insert(host.to_owned(), settings);
     }
+
+    /// Waits for whatever one host asks for, however long, instead of parking it.
+    pub fn honor_all(&mut self, host: &str) {
+        let mut settings = self.of(host).clone();
+        let longest = Span(Duration::from_secs(366 * 24 * 3600));
+        settings.honor_crawl_delay_up_to = longest;
+        settings.honor_retry_after_up_to = longest;
+        self.hosts.insert(host.to_owned(), settings);
+    }
 }
 
 /// What a finished fetch says about its host.
@@ -227,6 +237,8 @@ pub enum GapReason {
     Unreachable,
     /// Slower than usual.
     Latency,
+    /// A fault of ours.
+    Local,
 }
 
 /// What follows from a finished fetch.
@@ -323,7 +335,11 @@ impl Pace {
                 let gap = step.saturating_mul(1 << self.busy_level.min(6));
                 raise(gap, GapReason::Backoff, None);
             }
-            Behaviour::Good { .. } | Behaviour::Local => {}
+            // Asking everybody again at once would not mend our network.
+            Behaviour::Local => {
+                raise(settings.unreachable_initial.get(), GapReason::Local, None);
+            }
+            Behaviour::Good { .. } => {}
         }
         rest
     }
@@ -361,6 +377,14 @@ impl Pace {
     /// Returns the first moment from `now` on at which a request is allowed, windows included.
     pub fn earliest(&self, settings: &Settings) -> Timestamp {
         Window::next_open(&settings.windows, self.next_allowed)
+    }
+
+    /// Forgets 429, 503 and silence, for which an operator forgives the host. What it asked for,
+    /// and the rest that it is owed, stay.
+    pub fn forgive(&mut self) {
+        self.busy_level = 0;
+        self.good_streak = 0;
+        self.unreachable = 0;
     }
 
     /// Returns true while the host has not recovered from 429, 503 or silence.

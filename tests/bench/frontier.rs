@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use crawler::archive::{ArchiveError, Capture, Position, RecordAt, Written};
+use crawler::archive::{ArchiveError, Capture, DnsCapture, Position, RecordAt, Written};
 use crawler::clock::{Clock, Span, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog};
 use crawler::crawl::{
@@ -210,6 +210,10 @@ impl Resolve for Shared {
         let ttl = Duration::from_secs(3600);
         Ok(Resolved { addresses, refused: Vec::new(), ttl, cached: true })
     }
+
+    fn knows(&self, _: &Host, _: Timestamp) -> bool {
+        true
+    }
 }
 
 impl Fetch for Shared {
@@ -234,6 +238,7 @@ impl Fetch for Shared {
             payload: body.clone(),
             body,
             truncated: None,
+            asked_to_sign: false,
             address: IpAddr::from([192, 0, 2, 1]),
             tls: None,
             began,
@@ -257,6 +262,10 @@ impl Store for Shared {
             bytes: 100,
             sequence,
         })
+    }
+
+    async fn write_dns(&self, _: Arc<DnsCapture>) -> Result<(), ArchiveError> {
+        Ok(())
     }
 
     async fn sync(&self) -> Result<(), ArchiveError> {
@@ -291,6 +300,7 @@ fn measure(dir: &Path) {
         let options = Options {
             extract: Default::default(),
             content: Default::default(),
+            dns: false,
             revisits: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),

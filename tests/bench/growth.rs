@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use crawler::archive::{ArchiveError, Capture, Position, RecordAt, Written};
+use crawler::archive::{ArchiveError, Capture, DnsCapture, Position, RecordAt, Written};
 use crawler::clock::{Clock, Span, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog};
 use crawler::crawl::{
@@ -254,6 +254,10 @@ impl Resolve for Shared {
         let ttl = Duration::from_secs(3600);
         Ok(Resolved { addresses, refused: Vec::new(), ttl, cached: true })
     }
+
+    fn knows(&self, _: &Host, _: Timestamp) -> bool {
+        true
+    }
 }
 
 impl Fetch for Shared {
@@ -278,6 +282,7 @@ impl Fetch for Shared {
             payload: body.clone(),
             body,
             truncated: None,
+            asked_to_sign: false,
             address: IpAddr::from([192, 0, 2, 1]),
             tls: None,
             began,
@@ -301,6 +306,10 @@ impl Store for Shared {
             bytes: 100,
             sequence,
         })
+    }
+
+    async fn write_dns(&self, _: Arc<DnsCapture>) -> Result<(), ArchiveError> {
+        Ok(())
     }
 
     async fn sync(&self) -> Result<(), ArchiveError> {
@@ -349,6 +358,7 @@ impl Size {
         let options = Options {
             extract: Default::default(),
             content: Default::default(),
+            dns: false,
             revisits: true,
             sync_interval: Span::secs(60),
             disks: Vec::new(),

@@ -2,7 +2,7 @@
 //! cost, on pages with known truth.
 //!
 //! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
-//! index cost`; with `--profile dev` it builds faster, and times are some three times as long.
+//! index stored cost`; with `--profile dev` it builds faster, and times are some three times as long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -16,6 +16,9 @@ use crawler::content::{
     Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
     WideSketch, probes, resemblance, shingles, signature, soft_error,
 };
+use crawler::crawl::near::{alike, put};
+use crawler::db::{Batch, Db, Settings as DbSettings};
+use crawler::url::Fingerprint;
 
 #[allow(unreachable_pub, reason = "shared with the unit tests of the content stage")]
 mod junk;
@@ -28,7 +31,7 @@ use replicas::{Collection, break_even, collection};
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let parts: [(&str, fn()); 8] = [
+    let parts: [(&str, fn()); 9] = [
         ("main_text", main_text),
         ("pairs", pairs),
         ("widths", widths),
@@ -36,6 +39,7 @@ fn main() {
         ("junk", junk_pages),
         ("signatures", signatures),
         ("index", index),
+        ("stored", stored),
         ("cost", cost),
     ];
     for (name, part) in parts {
@@ -285,35 +289,57 @@ fn widths() {
 }
 
 /// A million texts, one in ten a near-duplicate of an earlier one.
+/// A million texts of 200 shingles; one in ten is a copy of an earlier one with 10 changed, which
+/// is a resemblance of 190 / 210 = 0.905.
+struct Texts {
+    chance: Chance,
+    is_copy: Vec<bool>,
+}
+
+const TEXTS: u64 = 1_000_000;
+
+impl Texts {
+    fn new() -> Texts {
+        Texts { chance: Chance(99), is_copy: Vec::with_capacity(TEXTS as usize) }
+    }
+
+    fn shingles(text: u64) -> Vec<u64> {
+        let mut chance = Chance(text);
+        (0..200).map(|_| chance.next()).collect()
+    }
+
+    fn copy(original: u64, own: u64) -> Vec<u64> {
+        let mut all = Self::shingles(original);
+        let mut chance = Chance(Chance(own ^ 0x55).next() ^ 0x0707);
+        all[..10].iter_mut().for_each(|shingle| *shingle = chance.next());
+        all
+    }
+
+    fn sketch(shingles: &[u64]) -> WideSketch {
+        crawler::content::sketch(shingles).expect("200 shingles are not thin").1
+    }
+
+    /// Returns the sketch of the next text, and what it is a copy of.
+    fn next(&mut self) -> (WideSketch, Option<u64>) {
+        let page = self.is_copy.len() as u64;
+        let original = if page == 0 { 0 } else { self.chance.below(page) };
+        let copies = page > 100 && self.chance.below(10) == 0 && !self.is_copy[original as usize];
+        self.is_copy.push(copies);
+        match copies {
+            true => (Self::sketch(&Self::copy(original, page)), Some(original)),
+            false => (Self::sketch(&Self::shingles(page)), None),
+        }
+    }
+}
+
 fn index() {
-    let texts = 1_000_000u64;
     let settings = NearSettings::default();
-    let mut index = NearIndex::new(settings.clone(), MemoryBands::new(texts as usize, &settings));
-    let mut chance = Chance(99);
-    let shingles_of = |text: u64, own: u64, words: u64, changed: u64| -> Vec<u64> {
-        let mut common = Chance(text);
-        let mut other = Chance(own ^ 0x0707);
-        (0..words).map(|n| if n < changed { other.next() } else { common.next() }).collect()
-    };
+    let mut index = NearIndex::new(settings.clone(), MemoryBands::new(TEXTS as usize, &settings));
     let (mut planted, mut found, mut wrong) = (0u64, 0u64, 0u64);
     let mut spent = std::time::Duration::ZERO;
-    let mut is_copy = vec![false; texts as usize];
-    for page in 0..texts {
-        let original = chance.below(page);
-        let copies = page > 100 && chance.below(10) == 0 && !is_copy[original as usize];
-        is_copy[page as usize] = copies;
-        let copy_of = copies.then_some(original);
-        // A text of 200 shingles with 10 changed: resemblance 190 / 210 = 0.905.
-        let shingles = match copy_of {
-            Some(original) => {
-                let mut all = shingles_of(original, 0, 200, 0);
-                let changed = Chance(page ^ 0x55).next();
-                all.splice(..10, shingles_of(changed, 0, 10, 0));
-                all
-            }
-            None => shingles_of(page, 0, 200, 0),
-        };
-        let (_, wide) = crawler::content::sketch(&shingles).expect("200 shingles are not thin");
+    let mut texts = Texts::new();
+    for page in 0..TEXTS {
+        let (wide, copy_of) = texts.next();
         let start = Instant::now();
         let Ok(pairs) = index.insert(page, &wide);
         spent += start.elapsed();
@@ -325,13 +351,81 @@ fn index() {
         }
     }
     println!(
-        "\nindex of {texts} texts: {planted} near-duplicates planted (resemblance 0.905), \
+        "\nindex of {TEXTS} texts: {planted} near-duplicates planted (resemblance 0.905), \
          recall {:.4}, \
          {wrong} wrong; {:.1} us a text (find and insert), {} MB",
         found as f64 / planted as f64,
-        spent.as_secs_f64() * 1e6 / texts as f64,
+        spent.as_secs_f64() * 1e6 / TEXTS as f64,
         index.store().memory() / 1_000_000
     );
+}
+
+/// The same texts in the state's index, one batch a page as in a crawl, each looked up before it is
+/// added; what that costs by the hundred thousand.
+fn stored() {
+    let settings = NearSettings::default();
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Db::open(dir.path(), &DbSettings::default()).expect("opens");
+    println!("\nindex on disk: us of processor a page to find and to put, resident MB, disk bytes");
+    let (mut planted, mut found, mut wrong) = (0u64, 0u64, 0u64);
+    let mut texts = Texts::new();
+    let (mut finding, mut putting, mut before) = (0u64, 0u64, processor_us());
+    for page in 0..TEXTS {
+        let (wide, copy_of) = texts.next();
+        // Pages come in the order of nothing, as fingerprints do.
+        let url = Fingerprint(u128::from(Chance(page).next()) << 64 | u128::from(page));
+        let made = processor_us();
+        let near = alike(&db, &settings, url, &wide).expect("is read");
+        let looked = processor_us();
+        let mut batch = Batch::default();
+        put(&db, &mut batch, &settings, url, &wide).expect("is put");
+        db.commit(batch).expect("is written");
+        let done = processor_us();
+        (finding, putting) = (finding + looked - made, putting + done - looked);
+        let near = near.map(|near| near.url.0 as u64);
+        match copy_of {
+            Some(original) => {
+                planted += 1;
+                found += u64::from(near == Some(original));
+            }
+            None => wrong += u64::from(near.is_some()),
+        }
+        if (page + 1) % 100_000 == 0 {
+            let each = |us: u64| us as f64 / 100_000.0;
+            println!(
+                "{:>9}: find {:>6.1}, put {:>6.1}, {:>4} MB, {:>4} bytes a page",
+                page + 1,
+                each(finding),
+                each(putting),
+                resident_bytes() / 1_000_000,
+                bytes_of(dir.path()) / (page + 1)
+            );
+            (finding, putting) = (0, 0);
+        }
+    }
+    before = processor_us() - before;
+    println!(
+        "{planted} planted, recall {:.4}, {wrong} wrong; {:.0} s of processor in all",
+        found as f64 / planted as f64,
+        before as f64 / 1e6
+    );
+}
+
+/// Returns the processor time of this process, its compactions included, in microseconds.
+fn processor_us() -> u64 {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.tv_sec as u64 * 1_000_000 + spent.tv_nsec as u64 / 1000
+}
+
+fn resident_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
+    pages.expect("a number") * 4096
+}
+
+fn bytes_of(dir: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(dir).expect("is there").filter_map(Result::ok);
+    entries.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()
 }
 
 fn cost() {

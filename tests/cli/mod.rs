@@ -1,5 +1,7 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
+mod results;
+mod schemas;
 mod site;
 
 use std::path::Path;

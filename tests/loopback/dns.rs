@@ -96,6 +96,23 @@ async fn only_the_kinds_of_address_that_are_set_are_asked_for() {
 }
 
 #[tokio::test]
+async fn whoever_asks_while_a_question_is_under_way_gets_its_answer() {
+    let server = NameServer::start(&[("one.test", Reply::V4(vec![[127, 0, 0, 1]], 60))]).await;
+    let resolver = resolver(&settings(&server));
+    let host = Host::new("one.test");
+    let until = Timestamp::from_millis(2_000);
+    assert!(!resolver.knows(&host, until));
+    let (a, b, c) =
+        tokio::join!(resolver.resolve(&host), resolver.resolve(&host), resolver.resolve(&host));
+    let answers = [a, b, c].map(|answer| answer.unwrap());
+    assert!(answers.iter().all(|answer| answer.addresses == [LOOPBACK]), "{answers:?}");
+    assert_eq!(answers.iter().filter(|answer| !answer.cached).count(), 1, "{answers:?}");
+    assert_eq!(server.asked("one.test"), 1);
+    assert!(resolver.knows(&host, until));
+    assert!(!resolver.knows(&host, Timestamp::from_millis(61_000)), "its minute is over by then");
+}
+
+#[tokio::test]
 async fn the_final_dot_keeps_search_domains_out() {
     let server = NameServer::start(&[]).await;
     let resolver = resolver(&settings(&server));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crawler::archive::{ArchiveError, Capture, Position, RecordAt, Written};
+use crawler::archive::{ArchiveError, Capture, DnsCapture, Position, RecordAt, Written};
 use crawler::clock::Timestamp;
 use crawler::crawl::Store;
 use crawler::fetch::{Outcome, Purpose};
@@ -48,6 +48,7 @@ struct File {
     dead: bool,
     /// Records that a resume cut off.
     cut: u64,
+    usage: BTreeSet<(String, String)>,
 }
 
 impl MemoryStore {
@@ -81,6 +82,18 @@ impl MemoryStore {
         pages.map(|(url, ..)| url.clone()).collect()
     }
 
+    /// Returns the names whose answers have a record, once for each record.
+    pub(super) fn names(&self) -> Vec<String> {
+        let file = self.file();
+        let urls = file.records.values().map(|(url, ..)| url);
+        urls.filter_map(|url| url.strip_prefix("dns:")).map(str::to_owned).collect()
+    }
+
+    /// Returns the usage preferences that captures of pages carried, as they stood in robots.txt.
+    pub(super) fn usage(&self) -> BTreeSet<(String, String)> {
+        self.file().usage.clone()
+    }
+
     /// Returns how many pages have more than one record of a final answer.
     pub(super) fn repeated(&self) -> usize {
         let file = self.file();
@@ -97,7 +110,34 @@ impl MemoryStore {
     }
 }
 
+impl File {
+    /// Appends a record; the process may die of it.
+    fn append(&mut self, record: (String, Purpose, u16)) -> u64 {
+        let at = self.end;
+        self.end += 100;
+        self.records.insert(at, record);
+        if let Some(left) = &mut self.left {
+            *left -= 1;
+            self.dead = *left == 0;
+        }
+        at
+    }
+}
+
 impl MemoryStore {
+    /// Appends the answer of a name server; false from the moment on at which the process is dead.
+    fn append_dns(&self, dns: &DnsCapture) -> bool {
+        let mut file = self.file();
+        if file.dead {
+            return false;
+        }
+        file.append((format!("dns:{}", dns.host), Purpose::Robots, 0));
+        if file.dead {
+            self.shared.died.notify_one();
+        }
+        !file.dead
+    }
+
     /// Appends a record; `None` from the moment on at which the process is dead.
     fn append(&self, capture: &Capture) -> Option<Written> {
         let mut file = self.file();
@@ -108,17 +148,13 @@ impl MemoryStore {
             Outcome::Answer(answer) => answer.status,
             Outcome::Failed(_) => 0,
         };
-        let (at, sequence) = (file.end, file.sequence);
-        file.end += 100;
+        let sequence = file.sequence;
+        file.usage.extend(capture.usage.iter().cloned());
         file.sequence += 1;
-        file.records.insert(at, (capture.url.to_string(), capture.purpose, status));
-        if let Some(left) = &mut file.left {
-            *left -= 1;
-            if *left == 0 {
-                file.dead = true;
-                self.shared.died.notify_one();
-                return None;
-            }
+        let at = file.append((capture.url.to_string(), capture.purpose, status));
+        if file.dead {
+            self.shared.died.notify_one();
+            return None;
         }
         Some(Written {
             at: RecordAt { file: "memory".to_owned(), offset: at, length: 100 },
@@ -140,6 +176,13 @@ impl Store for MemoryStore {
             Some(written) => Ok(written),
             // A dead process neither writes nor answers.
             None => std::future::pending().await,
+        }
+    }
+
+    async fn write_dns(&self, dns: Arc<DnsCapture>) -> Result<(), ArchiveError> {
+        match self.append_dns(&dns) {
+            true => Ok(()),
+            false => std::future::pending().await,
         }
     }
 

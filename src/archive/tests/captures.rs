@@ -58,6 +58,7 @@ pub(super) fn answer(head: &str, body: &[u8]) -> Answer {
         tls: None,
         began: START,
         timing: Timing { total: Duration::from_millis(12), ..Timing::default() },
+        asked_to_sign: false,
     }
 }
 

@@ -29,6 +29,13 @@ pub(in crate::cli) struct DecideArgs {
     ids: Vec<String>,
 }
 
+impl DecideArgs {
+    /// Returns the flags that name one rule.
+    pub(super) fn of(id: &str) -> Self {
+        DecideArgs { ids: vec![id.to_owned()] }
+    }
+}
+
 /// What an operator decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {

@@ -64,6 +64,12 @@ pub(super) fn dust(common: &Common, command: &DustCommand) -> Answer {
     }
 }
 
+/// Puts one rule of a stopped crawl in force, or takes it out.
+pub(super) fn decide_one(common: &Common, id: &str, on: bool) -> Answer {
+    let decision = if on { decide::Decision::Enable } else { decide::Decision::Disable };
+    decide::decide(common, &decide::DecideArgs::of(id), decision)
+}
+
 /// Reads a file whole.
 fn read(file: &Path) -> Result<Vec<u8>, Failed> {
     Ok(std::fs::read(file).with_context(|| format!("failed to read {}", file.display()))?)
@@ -100,7 +106,7 @@ fn rules_of(common: &Common, file: Option<&PathBuf>) -> Result<Vec<Rule>, Failed
 }
 
 /// Returns the rule book of a crawl, without its samples.
-fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
+pub(super) fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
     let Some(bytes) = meta::rule_book(db)? else { return Ok(None) };
     let book = RuleBook::decode(config.dust.book(), &bytes, [])
         .context("failed to read the learned rules")?;

@@ -8,7 +8,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::{meta, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{Evidence, Rule, RuleBook, RuleState, Source};
-use crate::filter::{Candidate, Found, Usage, Verdict};
+use crate::filter::{Candidate, Filter, Found, Usage, Verdict};
 use crate::frontier::{HostRecord, UrlRecord, UrlState};
 use crate::robots;
 use crate::url::CrawlUrl;
@@ -179,8 +179,19 @@ pub(super) fn schedule_gate(
         // Its depth is unknown: everything but the hop limit and nofollow is judged.
         return Ok(judges.filter.schedule(&Candidate::link(url, url, 0)).into());
     };
-    let (Some(db), Some(via)) = (db, record.via) else {
-        return Ok(judges.filter.schedule(&Candidate::seed(url)).into());
+    let Some(db) = db else { return Ok(judges.filter.schedule(&Candidate::seed(url)).into()) };
+    Ok(as_found(db, judges.filter, url, record)?.0.into())
+}
+
+/// Asks the schedule gate about a URL of the ledger as it was found; returns also its depth.
+pub(in crate::crawl) fn as_found(
+    db: &Db,
+    filter: &Filter,
+    url: &CrawlUrl,
+    record: &UrlRecord,
+) -> Result<(Verdict, u16), DbError> {
+    let Some(via) = record.via else {
+        return Ok((filter.schedule(&Candidate::seed(url)), record.hops));
     };
     let before = urls::get(db, via)?;
     // What robots.txt lists was found on a page that has no record of its own.
@@ -215,7 +226,7 @@ pub(super) fn schedule_gate(
         from_seed: found == Found::Redirect && rest.chars().all(|letter| letter == 'R'),
         nofollow: refused_for_nofollow,
     };
-    Ok(judges.filter.schedule(&candidate).into())
+    Ok((filter.schedule(&candidate), hops))
 }
 
 fn last_letter(path: &str) -> (&str, char) {

@@ -21,7 +21,7 @@ pub enum Kind {
     Payload,
 }
 
-/// The first capture of a content, and how often it came back.
+/// The first capture of a content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCapture {
     /// The URL that had it first.
@@ -32,8 +32,6 @@ pub struct FirstCapture {
     pub at: Timestamp,
     /// The archive's digest of the payload, as the record has it.
     pub payload_digest: String,
-    /// Captures so far.
-    pub count: u32,
 }
 
 fn key(kind: Kind, digest: u128) -> [u8; 17] {

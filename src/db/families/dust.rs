@@ -2,6 +2,8 @@
 //!
 //! key = kind u8 (`s` the miner's sample, `m` the model of its boilerplate, `e` its error pages) ·
 //! site or host name, ASCII · value = bytes as the owner encodes them, with a version byte.
+//!
+//! key = `t` · serial u64 big-endian · value = what the miner was told and no sample holds yet.
 
 use crate::db::{Batch, Db, DbError, Family};
 
@@ -50,4 +52,46 @@ pub fn each(db: &Db, kind: Kind, mut visit: impl FnMut(&str, &[u8])) -> Result<(
         visit(&String::from_utf8_lossy(&key[1..]), value);
         Ok(true)
     })
+}
+
+const TOLD: u8 = b't';
+
+fn told_key(serial: u64) -> [u8; 9] {
+    let mut key = [TOLD; 9];
+    key[1..].copy_from_slice(&serial.to_be_bytes());
+    key
+}
+
+/// Stores what the miner is told.
+pub fn put_told(batch: &mut Batch, db: &Db, serial: u64, bytes: &[u8]) {
+    batch.put_raw(db, Family::Sites, &told_key(serial), bytes);
+}
+
+/// Removes what a sample holds by now.
+pub fn delete_told(batch: &mut Batch, db: &Db, serial: u64) {
+    batch.delete(db, Family::Sites, &told_key(serial));
+}
+
+/// Calls `visit` with what the miner was told, in order, until it returns false.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn each_told(db: &Db, mut visit: impl FnMut(u64, &[u8]) -> bool) -> Result<(), DbError> {
+    db.scan(Family::Sites, &[TOLD], &[TOLD + 1], |key, value| {
+        let serial = key[1..].try_into().map(u64::from_be_bytes);
+        // A key of another length is none of ours.
+        Ok(serial.is_ok_and(|serial| visit(serial, value)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_what_was_told_stand_in_order_and_apart_from_names() {
+        assert!(told_key(255) < told_key(256));
+        assert!(key(Kind::Sample, "z.test") < told_key(0).to_vec());
+        assert!(told_key(u64::MAX).to_vec() < vec![TOLD + 1]);
+    }
 }

@@ -61,6 +61,20 @@ pub fn each(db: &Db, mut visit: impl FnMut(HostRecord) -> bool) -> Result<(), Db
     db.scan(Family::Hosts, &[], &[], |key, value| Ok(visit(Db::decode(Family::Hosts, key, value)?)))
 }
 
+/// Calls `visit` with the hosts from number `from` on, in order, until it returns false.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn each_from(
+    db: &Db,
+    from: u32,
+    mut visit: impl FnMut(HostRecord) -> bool,
+) -> Result<(), DbError> {
+    db.scan(Family::Hosts, &from.to_be_bytes(), &[], |key, value| {
+        Ok(visit(Db::decode(Family::Hosts, key, value)?))
+    })
+}
+
 /// Notes that a lease is given.
 pub fn put_lease(batch: &mut Batch, db: &Db, id: HostId, lease: &LeaseRecord) {
     batch.put(db, Family::Leases, &key(id), lease);

@@ -3,7 +3,7 @@
 //! key = text, listed here · value = postcard of the type beside it:
 //! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
-//! `session` [`Session`] · `archive` [`ArchivePosition`] · `rules` (bytes of the rule set, with its
+//! `session` [`Session`] · `archive` [`ArchivePosition`] · `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
 //! version) · `scope` (URLs
 //! that seeds redirect to) · `control` (what an operator changed while running, as JSON).
 
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::db::{Batch, Db, DbError, Family};
+use crate::frontier::PRIORITIES;
 
 /// Every URL occurrence is in exactly one of the terms on the right:
 /// discovered = queued + in_flight + done + known + refused + failed.
@@ -46,7 +47,7 @@ pub struct Counters {
     pub duplicates: u64,
     /// Pages that are error pages whatever their status says.
     pub junk: u64,
-    /// Answers by class: 1xx (never), 2xx, 3xx, 4xx, 5xx, others.
+    /// Answers by the first digit of their status: below 100, then 1xx (never) to 5xx and above.
     pub by_class: [u64; 6],
     /// Attempts that failed and were put off.
     pub retries: u64,
@@ -57,6 +58,40 @@ impl Counters {
     pub fn imbalance(&self) -> i128 {
         let right = [self.queued, self.in_flight, self.done, self.known, self.refused, self.failed];
         i128::from(self.discovered) - right.iter().map(|n| i128::from(*n)).sum::<i128>()
+    }
+}
+
+/// Depths that the shape of the queue tells apart: from the last one on they are counted together.
+pub const DEPTHS: usize = 16;
+
+/// Pages that wait or are in flight, by depth and by priority; either sums to
+/// [`Counters::queued`] plus [`Counters::in_flight`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueShape {
+    /// By links from the seed, the last one and more counted together.
+    pub by_depth: [u64; DEPTHS],
+    /// By priority, 0 best.
+    pub by_priority: [u64; PRIORITIES],
+}
+
+impl QueueShape {
+    /// Notes a page that was put into the queue.
+    pub fn add(&mut self, hops: u16, priority: u8) {
+        self.by_depth[usize::from(hops).min(DEPTHS - 1)] += 1;
+        self.by_priority[usize::from(priority).min(PRIORITIES - 1)] += 1;
+    }
+
+    /// Notes a page that left it.
+    pub fn remove(&mut self, hops: u16, priority: u8) {
+        let depth = &mut self.by_depth[usize::from(hops).min(DEPTHS - 1)];
+        *depth = depth.saturating_sub(1);
+        let priority = &mut self.by_priority[usize::from(priority).min(PRIORITIES - 1)];
+        *priority = priority.saturating_sub(1);
+    }
+
+    /// Returns how many pages it counts.
+    pub fn total(&self) -> u64 {
+        self.by_depth.iter().sum()
     }
 }
 
@@ -114,6 +149,7 @@ macro_rules! single {
 
 single!(counters, put_counters, Counters, b"counters", "counters");
 single!(reasons, put_reasons, BTreeMap<String, u64>, b"reasons", "count of each reason");
+single!(shape, put_shape, QueueShape, b"queue-shape", "shape of the queue");
 single!(serials, put_serials, Serials, b"serials", "serials");
 single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");

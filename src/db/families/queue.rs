@@ -139,6 +139,31 @@ fn read_one(
     Ok(found)
 }
 
+/// Returns the next rows of all hosts from a key on, at most `most`, and the key behind them; none
+/// where there are no more.
+///
+/// # Errors
+/// Returns what the database says.
+#[expect(clippy::type_complexity, reason = "rows as they stand, and where the next begin")]
+pub fn chunk(
+    db: &Db,
+    from: &[u8],
+    most: usize,
+) -> Result<(Vec<(HostId, Place, Item)>, Option<Vec<u8>>), DbError> {
+    let (mut rows, mut next) = (Vec::new(), None);
+    db.scan(Family::Queue, from, &[], |key, value| {
+        if rows.len() == most {
+            next = Some(key.to_vec());
+            return Ok(false);
+        }
+        if let Some((host, place)) = parse(key) {
+            rows.push((host, place, Db::decode(Family::Queue, key, value)?));
+        }
+        Ok(true)
+    })?;
+    Ok((rows, next))
+}
+
 /// Calls `visit` with every row of a host, best first, until it returns false.
 ///
 /// # Errors

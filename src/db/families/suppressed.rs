@@ -5,9 +5,12 @@
 //! (32 bytes) · value = [`Suppression`].
 //! `suppressed_by_rule`: key = rule u64 · fingerprint of the suppressed URL (24 bytes) · value =
 //! fingerprint of the representative, raw.
+//! In `meta`: key = `returning ` · fingerprint of a representative that came to nothing · no value:
+//! what it stood for is on its way back into the frontier.
 
 use serde::{Deserialize, Serialize};
 
+use super::urls;
 use crate::clock::Timestamp;
 use crate::db::{Batch, Db, DbError, Family};
 use crate::url::Fingerprint;
@@ -19,6 +22,37 @@ pub struct Suppression {
     pub rules: Vec<u64>,
     /// When.
     pub at: Timestamp,
+}
+
+/// What keys of representatives that came to nothing begin with, in `meta`.
+const RETURNING: &[u8] = b"returning ";
+
+fn returning_key(by: Fingerprint) -> Vec<u8> {
+    [RETURNING, &by.to_bytes()[..]].concat()
+}
+
+/// Notes that all that `by` stood for has to come back.
+pub fn put_returning(batch: &mut Batch, db: &Db, by: Fingerprint) {
+    batch.put_raw(db, Family::Meta, &returning_key(by), &[]);
+}
+
+/// Forgets it: all is back.
+pub fn delete_returning(batch: &mut Batch, db: &Db, by: Fingerprint) {
+    batch.delete(db, Family::Meta, &returning_key(by));
+}
+
+/// Returns the representatives whose suppressed URLs have to come back, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn returning(db: &Db, most: usize) -> Result<Vec<Fingerprint>, DbError> {
+    let mut found = Vec::new();
+    db.scan(Family::Meta, RETURNING, &[], |key, _| {
+        let Some(by) = key.strip_prefix(RETURNING) else { return Ok(false) };
+        found.push(fingerprint(by));
+        Ok(found.len() < most)
+    })?;
+    Ok(found)
 }
 
 fn pair(by: Fingerprint, url: Fingerprint) -> [u8; 32] {
@@ -87,6 +121,33 @@ pub fn of(
         found.push((fingerprint(&key[16..]), Db::decode(Family::Suppressed, key, value)?));
         Ok(found.len() < most)
     })?;
+    Ok(found)
+}
+
+/// Forms of one URL that an alias stands for, and steps from one that stands for another.
+const FORMS_MAX: usize = 100_000;
+const STEPS_MAX: usize = 5;
+
+/// Returns the URLs that are suppressed in favour of `by`, or of one that is itself: what a page
+/// stands for, at most 100,000.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn urls_under(db: &Db, by: Fingerprint) -> Result<Vec<String>, DbError> {
+    let mut found = Vec::new();
+    let mut heads = vec![by];
+    for _ in 0..STEPS_MAX {
+        let mut below = Vec::new();
+        for head in std::mem::take(&mut heads) {
+            for (url, _) in of(db, head, FORMS_MAX.saturating_sub(found.len()))? {
+                if let Some(record) = urls::get(db, url)? {
+                    found.push(record.url);
+                    below.push(url);
+                }
+            }
+        }
+        heads = below;
+    }
     Ok(found)
 }
 

@@ -32,6 +32,30 @@ pub fn put(batch: &mut Batch, db: &Db, fingerprint: Fingerprint, record: &UrlRec
     batch.put(db, Family::Urls, &fingerprint.to_bytes(), record);
 }
 
+/// Returns the next records from a key on, at most `most`, and the key behind them; none where there
+/// are no more.
+///
+/// # Errors
+/// Returns what the database says.
+#[expect(clippy::type_complexity, reason = "rows as they stand, and where the next begin")]
+pub fn chunk(
+    db: &Db,
+    from: &[u8],
+    most: usize,
+) -> Result<(Vec<(Fingerprint, UrlRecord)>, Option<Vec<u8>>), DbError> {
+    let (mut rows, mut next) = (Vec::new(), None);
+    db.scan(Family::Urls, from, &[], |key, value| {
+        if rows.len() == most {
+            next = Some(key.to_vec());
+            return Ok(false);
+        }
+        let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
+        rows.push((fingerprint, Db::decode(Family::Urls, key, value)?));
+        Ok(true)
+    })?;
+    Ok((rows, next))
+}
+
 /// Calls `visit` with every record until it returns false.
 ///
 /// # Errors
@@ -41,4 +65,22 @@ pub fn each(db: &Db, mut visit: impl FnMut(Fingerprint, UrlRecord) -> bool) -> R
         let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
         Ok(visit(fingerprint, Db::decode(Family::Urls, key, value)?))
     })
+}
+
+/// Returns the records from a fingerprint on, in order, at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn from(
+    db: &Db,
+    first: Fingerprint,
+    most: usize,
+) -> Result<Vec<(Fingerprint, UrlRecord)>, DbError> {
+    let mut found = Vec::new();
+    db.scan(Family::Urls, &first.to_bytes(), &[], |key, value| {
+        let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
+        found.push((fingerprint, Db::decode(Family::Urls, key, value)?));
+        Ok(found.len() < most)
+    })?;
+    Ok(found)
 }

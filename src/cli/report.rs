@@ -1,0 +1,141 @@
+//! `crawler report`: the crawl as one page, for people and for the record.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+
+use super::{Answer, Common, Exit, Failed, look};
+use crate::clock::{Clock, Timestamp};
+use crate::config::{Config, Loaded};
+use crate::report::{Input, Report, Setting, build};
+
+/// Beside the crawl log: the settings of the latest run.
+const SETTINGS_FILE: &str = "settings.json";
+
+/// Flags of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  crawler report                            writes report.html into the crawl's directory
+  crawler report --out monday.html          during the crawl too: it is only read
+  crawler report --csv tables/              every table as a file of its own
+  crawler report --json | jq .figures       nothing is written
+
+Exit codes: 0 written, 3 there is no crawl.")]
+pub(super) struct ReportArgs {
+    /// File to write; an earlier report is replaced
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Directory for the tables as CSV files
+    #[arg(long, value_name = "DIR")]
+    csv: Option<PathBuf>,
+}
+
+/// Writes the report.
+pub(super) fn report(common: &Common, args: &ReportArgs) -> Answer {
+    let config = common.load(&[])?.config;
+    let report = make(&config)?;
+    if let Some(dir) = &args.csv {
+        write_tables(&report, dir)?;
+    }
+    if common.json {
+        println!("{}", serde_json::to_string(&report)?);
+        if args.out.is_none() {
+            return Ok(Exit::Complete);
+        }
+    }
+    let file = write(&config, &report, args.out.as_deref())?;
+    if !common.json {
+        println!("{}", file.display());
+    }
+    Ok(Exit::Complete)
+}
+
+/// Makes the report of a crawl, beside the crawl if it runs.
+pub(super) fn make(config: &Config) -> Result<Report, Failed> {
+    let db = look::open(config)?;
+    let is_running = look::running(&look::state_dir(config), &db)?.is_some();
+    let log = config.dir.join("log");
+    let input = Input {
+        log: &log,
+        db: &db,
+        near: &config.repeats.near,
+        dust: config.dust.book(),
+        settings: settings_of_run(config, &log),
+        versions: versions(),
+        name: config.name.clone(),
+        contact: config.contact.clone(),
+        is_running,
+        now: Clock::system(Timestamp::ZERO).now(),
+    };
+    Ok(build(&input).context("failed to make the report")?)
+}
+
+/// Writes a report to a file, or to `report.html` in the crawl's directory; returns where it is.
+pub(super) fn write(
+    config: &Config,
+    report: &Report,
+    out: Option<&Path>,
+) -> Result<PathBuf, Failed> {
+    let file = out.map_or_else(|| config.dir.join("report.html"), Path::to_owned);
+    // A reader of the earlier report never sees half of the new one.
+    let part = PathBuf::from(format!("{}.part", file.display()));
+    let wrote = std::fs::write(&part, report.html()).and_then(|()| std::fs::rename(&part, &file));
+    wrote.with_context(|| {
+        let file = file.display();
+        format!("failed to write {file}; name another file with --out FILE")
+    })?;
+    Ok(file)
+}
+
+fn write_tables(report: &Report, dir: &Path) -> Result<(), Failed> {
+    std::fs::create_dir_all(dir)
+        .with_context(|| format!("failed to make the directory {}", dir.display()))?;
+    for table in report.tables() {
+        let file = dir.join(format!("{}.csv", table.id));
+        std::fs::write(&file, table.csv())
+            .with_context(|| format!("failed to write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns every setting with its default.
+fn settings(config: &Config) -> Vec<Setting> {
+    let rows = |config: Config| Loaded { config, sources: Default::default() }.effective();
+    let defaults: std::collections::BTreeMap<String, String> =
+        rows(Config::default()).into_iter().map(|(key, value, _)| (key, value)).collect();
+    let own = rows(config.clone()).into_iter().map(|(key, value, _)| {
+        let default = defaults.get(&key).cloned().unwrap_or_default();
+        Setting { key, value, default }.without_credentials()
+    });
+    own.collect()
+}
+
+/// Notes the settings of a run, so that a later report shows those and not its own.
+pub(super) fn note_settings(config: &Config) {
+    let file = config.dir.join("log").join(SETTINGS_FILE);
+    let text = json!(settings(config)).to_string();
+    if let Err(error) = std::fs::write(&file, text) {
+        let file = file.display();
+        tracing::warn!(%error, "the report will lack the settings of this run: {file}");
+    }
+}
+
+fn settings_of_run(config: &Config, log: &Path) -> Vec<Setting> {
+    let stored = std::fs::read(log.join(SETTINGS_FILE)).ok();
+    stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| settings(config))
+}
+
+fn versions() -> Vec<(String, String)> {
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    vec![
+        pair("crawler", env!("CARGO_PKG_VERSION").to_owned()),
+        pair("state format", crate::db::FORMAT_VERSION.to_string()),
+        pair("rule format", crate::dust::rule::FORMAT.to_string()),
+        pair("archive", "WARC/1.1, CDXJ".to_owned()),
+        pair("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
+        pair("least Rust", env!("CARGO_PKG_RUST_VERSION").to_owned()),
+    ]
+}

@@ -1,0 +1,131 @@
+//! What only a walk over the state can tell: hosts without a back queue, the queue by priority, the
+//! disk. Observers take it on a thread of their own; the loop has no part in it.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::view::{HostLine, HostState};
+use crate::clock::Timestamp;
+use crate::db::families::{hosts, queue};
+use crate::db::{Db, DbError, Family};
+use crate::frontier::{PRIORITIES, Standing};
+
+/// Hosts of each state that are named; all are counted.
+const NAMED_MAX: usize = 100;
+
+/// Waiting rows that are counted by priority.
+const ROWS_MAX: u64 = 5_000_000;
+
+/// Files of the archive that are measured.
+const FILES_MAX: usize = 100_000;
+
+/// What was counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Census {
+    /// When it was begun.
+    pub at: Timestamp,
+    /// Hosts in all.
+    pub hosts: u64,
+    /// Hosts that wait for a back queue, or for room in their group.
+    pub waiting: u64,
+    /// Hosts that sleep longer than they would keep a back queue.
+    pub sleeping: u64,
+    /// Hosts that have not recovered from 429, 503 or silence.
+    pub backing_off: u64,
+    /// Hosts that wait for a person.
+    pub parked: u64,
+    /// Hosts that are given up.
+    pub given_up: u64,
+    /// Hosts without a back queue that are worth a line: held, sleeping, waiting; longest backlogs.
+    pub lines: Vec<HostLine>,
+    /// Waiting URLs by priority.
+    pub queue: [u64; PRIORITIES],
+    /// False if not all of them were counted.
+    pub queue_is_whole: bool,
+    /// Bytes of the state.
+    pub state_bytes: u64,
+    /// Bytes of the archive.
+    pub archive_bytes: u64,
+    /// Files of the archive.
+    pub archive_files: u64,
+}
+
+/// Counts. `archive` is the archive's directory.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError> {
+    let mut census = Census { at: now, queue_is_whole: true, ..Census::default() };
+    let mut held: Vec<HostLine> = Vec::new();
+    let mut others: Vec<HostLine> = Vec::new();
+    hosts::each(db, |record| {
+        census.hosts += 1;
+        let next = match record.standing {
+            Standing::Snoozed(at) => at,
+            Standing::Out | Standing::InLine(_) | Standing::InGroup(..) => record.pace.next_allowed,
+        };
+        let line = HostLine::new(&record, next, now);
+        let list = match line.state {
+            HostState::Parked => {
+                census.parked += 1;
+                &mut held
+            }
+            HostState::GivenUp => {
+                census.given_up += 1;
+                &mut held
+            }
+            HostState::BackingOff if record.queued > 0 => {
+                census.backing_off += 1;
+                &mut held
+            }
+            _ => &mut others,
+        };
+        match record.standing {
+            Standing::Snoozed(_) => census.sleeping += 1,
+            Standing::InLine(_) | Standing::InGroup(..) => census.waiting += 1,
+            Standing::Out => {}
+        }
+        if record.queued > 0 || line.state >= HostState::Parked {
+            list.push(line);
+            if list.len() >= 2 * NAMED_MAX {
+                keep_longest(list);
+            }
+        }
+        true
+    })?;
+    keep_longest(&mut held);
+    keep_longest(&mut others);
+    census.lines = held;
+    census.lines.append(&mut others);
+    let mut rows = 0;
+    db.scan(Family::Queue, &[], &[], |key, _| {
+        rows += 1;
+        if let Some((_, place)) = queue::parse(key) {
+            census.queue[usize::from(place.priority) % PRIORITIES] += 1;
+        }
+        census.queue_is_whole = rows < ROWS_MAX;
+        Ok(census.queue_is_whole)
+    })?;
+    census.state_bytes = db.totals().disk_bytes;
+    (census.archive_files, census.archive_bytes) = size_of(archive);
+    Ok(census)
+}
+
+fn keep_longest(lines: &mut Vec<HostLine>) {
+    lines.sort_by(|a, b| {
+        b.state.cmp(&a.state).then(b.backlog.cmp(&a.backlog)).then_with(|| a.name.cmp(&b.name))
+    });
+    lines.truncate(NAMED_MAX);
+}
+
+/// Returns the number of files in a directory, and their bytes.
+fn size_of(dir: &Path) -> (u64, u64) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return (0, 0) };
+    let sizes = entries.take(FILES_MAX).flatten().filter_map(|entry| {
+        let about = entry.metadata().ok()?;
+        about.is_file().then_some(about.len())
+    });
+    sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size))
+}

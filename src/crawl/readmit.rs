@@ -1,0 +1,242 @@
+//! The way back: URLs that rules suppressed return to the frontier when the rule falls, or when
+//! the URL that stood for them comes to nothing.
+//!
+//! Nothing is lost on the way: what has to come back is a row of its own, written in the batch that
+//! says why, and it is drained in small batches, also after a crash. What has come back is leased
+//! like any URL; the first of its key that is fetched stands for the others again.
+
+use super::error::CrawlError;
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::db::families::queue::Item;
+use crate::db::families::{suppressed, urls};
+use crate::db::{Batch, DbError};
+use crate::frontier::{Rank, UrlRecord, UrlState, priority};
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// Suppressed URLs that come back in one batch.
+const STEP: usize = 500;
+
+/// Redirects that may lead to a page that comes to nothing.
+const HOPS_MAX: usize = 5;
+
+/// Returns true where a URL may stand for others of its key: it waits, or it showed a page. What
+/// cannot be fetched, and what is an error page in all but name, stands for nothing.
+pub(super) fn stands(record: &UrlRecord) -> bool {
+    match &record.state {
+        UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
+        UrlState::Done(done) => {
+            (200..400).contains(&done.status) && !done.content.starts_with("junk")
+        }
+        UrlState::Refused { .. } | UrlState::Failed { .. } => false,
+    }
+}
+
+impl State {
+    /// Returns true where a URL may stand for others of its key.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn can_stand(&self, url: Fingerprint) -> Result<bool, DbError> {
+        Ok(urls::get(&self.db, url)?.is_some_and(|record| stands(&record)))
+    }
+
+    /// Returns true for a URL that is known and came to nothing.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn is_dead(&self, url: Fingerprint) -> Result<bool, DbError> {
+        Ok(urls::get(&self.db, url)?.is_some_and(|record| !stands(&record)))
+    }
+
+    /// Notes that a URL came to nothing: what it stood for comes back, and so does what those stood
+    /// for that redirected to it.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn give_back(&mut self, batch: &mut Batch, url: Fingerprint) -> Result<(), DbError> {
+        let mut url = url;
+        for _ in 0..=HOPS_MAX {
+            if !suppressed::of(&self.db, url, 1)?.is_empty() && !self.returning.contains(&url) {
+                suppressed::put_returning(batch, &self.db, url);
+                self.returning.push_back(url);
+            }
+            let Some(record) = urls::get(&self.db, url)? else { break };
+            match record.via {
+                Some(via) if record.path.ends_with('R') => url = via,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true while URLs are on their way back.
+    pub(super) fn is_readmitting(&self) -> bool {
+        !self.readmit.is_empty() || !self.returning.is_empty()
+    }
+
+    /// Puts some of the URLs that have to come back into the frontier; returns true if there may
+    /// be more.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn readmit_some(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        if let Some(by) = self.returning.front().copied() {
+            let rows = suppressed::of(&self.db, by, STEP)?;
+            let mut batch = Batch::default();
+            for (url, how) in &rows {
+                if !self.restore_suppressed(&mut batch, by, *url)? {
+                    // The row has outlived its URL's record; it must not be found again.
+                    suppressed::delete(&mut batch, &self.db, by, *url, how);
+                }
+            }
+            if rows.len() < STEP {
+                suppressed::delete_returning(&mut batch, &self.db, by);
+                self.returning.pop_front();
+            }
+            self.commit(batch, now)?;
+            return Ok(true);
+        }
+        let Some(rule) = self.readmit.front().copied() else { return Ok(false) };
+        let rows = suppressed::by_rule(&self.db, rule.0, STEP)?;
+        if rows.is_empty() {
+            self.readmit.pop_front();
+            return Ok(true);
+        }
+        let mut batch = Batch::default();
+        for (url, by) in rows {
+            if !self.restore_suppressed(&mut batch, by, url)? {
+                suppressed::forget(&mut batch, &self.db, rule.0, url);
+            }
+        }
+        self.commit(batch, now)?;
+        Ok(true)
+    }
+
+    /// Puts a suppressed URL back into the frontier.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn restore_suppressed(
+        &mut self,
+        batch: &mut Batch,
+        by: Fingerprint,
+        url: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let Some(how) = suppressed::get(&self.db, by, url)? else { return Ok(false) };
+        suppressed::delete(batch, &self.db, by, url, &how);
+        let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
+        let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        if !matches!(record.state, UrlState::Suppressed { .. }) {
+            return Ok(false);
+        }
+        let host = self.host_id(&parsed.host())?;
+        let rank = Rank { hops: record.hops, belongs: false, stale: false };
+        let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        self.shape.add(record.hops, place.priority);
+        record.state = UrlState::Queued(place);
+        urls::put(batch, &self.db, url, &record);
+        self.counters.known = self.counters.known.saturating_sub(1);
+        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
+        self.counters.queued += 1;
+        self.count("restored");
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
+    use crate::db::families::suppressed::Suppression;
+    use crate::db::{Db, MemoryEnv};
+    use crate::dust::{LiveRules, RuleSet};
+    use crate::filter::Filter;
+    use crate::frontier::{Frontier, Rules};
+
+    /// More than any one batch brings back.
+    const FORMS: usize = 1_700;
+
+    fn open(env: &MemoryEnv, logs: &std::path::Path, now: Timestamp) -> State {
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), env).unwrap();
+        let rules = Rules::new(Default::default(), &Default::default());
+        let parts = Parts {
+            db: Arc::new(db),
+            frontier: Frontier::new(Default::default(), rules, now),
+            filter: Arc::new(Filter::new(&Default::default(), &[]).unwrap()),
+            rules: Arc::new(LiveRules::new(RuleSet::default())),
+            settings: Settings::default(),
+            robots_settings: Default::default(),
+            agent: "crawler".to_owned(),
+            log: log::CrawlLog::open(logs, 1 << 24).unwrap(),
+            rule_log: log::JsonLog::open(&logs.join("rules.jsonl")).unwrap(),
+            repeats: RepeatSettings::default(),
+            dust: Dust::default(),
+        };
+        State::open(parts, now).unwrap().0
+    }
+
+    fn url(text: &str) -> CrawlUrl {
+        CrawlUrl::parse(text).unwrap()
+    }
+
+    fn record(url: &CrawlUrl, via: Option<Fingerprint>, state: UrlState) -> UrlRecord {
+        UrlRecord {
+            url: url.as_str().to_owned(),
+            via,
+            path: if via.is_some() { "R" } else { "L" }.to_owned(),
+            hops: 1,
+            discovered: Timestamp::ZERO,
+            state,
+            attempts: 0,
+            busy: 0,
+        }
+    }
+
+    fn failed() -> UrlState {
+        UrlState::Failed { reason: "gone".into(), detail: String::new(), at: Timestamp::ZERO }
+    }
+
+    #[test]
+    fn all_that_a_dead_page_stood_for_comes_back_also_after_a_crash() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (by, end) = (url("http://a.example/p"), url("http://a.example/end"));
+        let forms: Vec<CrawlUrl> =
+            (0..FORMS).map(|n| url(&format!("http://a.example/p?sid={n}"))).collect();
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, by.fingerprint(), &record(&by, None, failed()));
+        // The page stood for the forms by redirecting to another, and that is what is dead.
+        let target = record(&end, Some(by.fingerprint()), failed());
+        urls::put(&mut batch, &state.db, end.fingerprint(), &target);
+        for form in &forms {
+            let how = Suppression { rules: vec![7], at: now };
+            let (by, own) = (by.fingerprint(), form.fingerprint());
+            suppressed::put(&mut batch, &state.db, by, own, &how);
+            let gone = UrlState::Suppressed { by, rules: vec![7], version: 1, at: now };
+            urls::put(&mut batch, &state.db, own, &record(form, None, gone));
+        }
+        state.give_back(&mut batch, end.fingerprint()).unwrap();
+        state.commit(batch, now).unwrap();
+        assert!(state.readmit_some(now).unwrap(), "a first part");
+        let left = suppressed::of(&state.db, by.fingerprint(), usize::MAX).unwrap().len();
+        assert_eq!(left, FORMS - STEP);
+        drop(state);
+
+        let mut state = open(&env, logs.path(), now);
+        assert!(state.is_readmitting(), "the rest is not forgotten");
+        while state.readmit_some(now).unwrap() {}
+        assert!(!state.is_readmitting());
+        for form in &forms {
+            let record = urls::get(&state.db, form.fingerprint()).unwrap().unwrap();
+            assert!(matches!(record.state, UrlState::Queued(_)), "{form}: {:?}", record.state);
+        }
+        assert!(suppressed::by_rule(&state.db, 7, 1).unwrap().is_empty());
+        drop(state);
+        assert!(!open(&env, logs.path(), now).is_readmitting(), "and does not come back again");
+    }
+}

@@ -1,0 +1,284 @@
+//! Orders carried out on the state.
+
+use std::sync::Arc;
+
+use super::changes::{Changes, Job};
+use super::jobs::Reply;
+use super::order::{Answer, Budget, By, Entry, Kind, Order, Refusal, host_name};
+use crate::clock::Timestamp;
+use crate::crawl::error::CrawlError;
+use crate::crawl::log::JsonLog;
+use crate::crawl::state::State;
+use crate::db::Batch;
+use crate::db::families::{meta, queue};
+use crate::dust::{RuleBook, RuleId, RuleSet};
+use crate::filter::{Filter, Usage};
+use crate::frontier::{HostStatus, PRIORITIES};
+use crate::url::Host;
+
+/// Name of the journal, beside the crawl log.
+pub const JOURNAL: &str = "control.jsonl";
+
+impl State {
+    /// Returns what the crawl has used up.
+    pub(in crate::crawl) fn used(&self) -> Usage {
+        let counters = &self.counters;
+        Usage { pages: counters.done + counters.in_flight, bytes: counters.bytes }
+    }
+
+    /// Puts what an operator changed in earlier runs in force.
+    pub(in crate::crawl) fn take_up_changes(&mut self) {
+        self.filter = Arc::new(self.changes.filter(&self.filter));
+        let rules = self.changes.politeness(self.frontier.rules());
+        self.frontier.set_rules(rules);
+        if let Some(time) = self.changes.budget.time {
+            self.settings.time_max = time;
+        }
+        if let Some(on) = self.changes.rules {
+            self.enforces = on;
+        }
+    }
+
+    /// Begins anew what an earlier run, or an order to a stopped crawl, left to do.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn take_up_jobs(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        for job in self.changes.jobs.clone() {
+            if let Job::Forgive { host } = &job {
+                self.open_host(host, now)?;
+            }
+            self.jobs.add(job, Answer::default(), None);
+        }
+        Ok(())
+    }
+
+    /// Puts what an operator changed into a batch.
+    pub(in crate::crawl) fn keep_changes(&self, batch: &mut Batch) {
+        meta::put_control(batch, &self.db, &self.changes.write());
+    }
+
+    /// Carries out an order that is state: kept first, then in force. The answer comes through
+    /// `reply` when its job is done, or at once where it leaves none.
+    ///
+    /// # Errors
+    /// Returns what the database or the journal says.
+    pub(in crate::crawl) fn steer(
+        &mut self,
+        order: &Order,
+        by: By,
+        reply: Reply,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let mut changes = self.changes.clone();
+        let made = self.check(order).and_then(|()| match order {
+            Order::Rules { on, id: Some(id) } => self.decide(id, *on, now),
+            order => changes.make(order, &self.filter),
+        });
+        self.note_order(now, by, order, made.as_ref())?;
+        let answer = match made {
+            Ok(answer) => answer,
+            Err(refusal) => {
+                let _ = reply.send(Err(refusal));
+                return Ok(());
+            }
+        };
+        let wanted = changes.jobs.clone();
+        self.changes = changes;
+        let mut batch = Batch::default();
+        self.keep_changes(&mut batch);
+        self.commit(batch, now)?;
+        self.jobs.retain(|job| wanted.contains(job));
+        self.put_in_force(order, now)?;
+        let answer = match order {
+            Order::Budget(_) => Answer { budget: Some(self.budget()), ..answer },
+            _ => answer,
+        };
+        match Job::of(order) {
+            Some(job) => self.jobs.add(job, answer, Some(reply)),
+            // Nobody waits for the answer any more: that is the asker's business.
+            None => drop(reply.send(Ok(answer))),
+        }
+        Ok(())
+    }
+
+    /// Returns the budgets in force.
+    pub(in crate::crawl) fn budget(&self) -> Budget {
+        Budget::of(self.filter.settings(), self.settings.time_max)
+    }
+
+    /// Writes a line of the journal.
+    ///
+    /// # Errors
+    /// Returns what the system says.
+    pub(in crate::crawl) fn note_order(
+        &mut self,
+        at: Timestamp,
+        by: By,
+        order: &Order,
+        said: Result<&Answer, &Refusal>,
+    ) -> Result<(), CrawlError> {
+        let entry = Entry::new(at, by, order, said);
+        if let Some(journal) = &mut self.journal {
+            return journal.write(&entry);
+        }
+        let mut journal = JsonLog::open(&self.log.dir().join(JOURNAL))?;
+        journal.write(&entry)?;
+        self.journal = Some(journal);
+        Ok(())
+    }
+
+    /// Refuses what cannot be true of this crawl.
+    fn check(&mut self, order: &Order) -> Result<(), Refusal> {
+        match order {
+            Order::Rules { .. } if !self.learner.is_on() => {
+                let text = "rules are off in this crawl: set `dust.mode`, then run it again";
+                Err(Refusal::new(Kind::Refused, text))
+            }
+            Order::Forgive { host } => {
+                let name = Host::new(&host_name(host)?);
+                match self.hosts.find(&self.db, &name) {
+                    Ok(Some(_)) => Ok(()),
+                    Ok(None) => {
+                        let text = format!("the crawl knows no host {name}");
+                        Err(Refusal::new(Kind::Nothing, text))
+                    }
+                    Err(error) => Err(Refusal::new(Kind::Refused, format!("failed to {error}"))),
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn put_in_force(&mut self, order: &Order, now: Timestamp) -> Result<(), CrawlError> {
+        match order {
+            Order::Exclude { pattern, .. } => {
+                // It was compiled a moment ago, so it can be.
+                if let Ok(filter) = self.filter.with_exclude(pattern) {
+                    self.filter = Arc::new(filter);
+                }
+            }
+            Order::Include { pattern } => {
+                if let Some(filter) = self.filter.without_exclude(pattern) {
+                    self.filter = Arc::new(filter);
+                }
+            }
+            Order::Budget(budget) => {
+                let filter: &Filter = &self.filter;
+                self.filter = Arc::new(filter.with_budgets(|settings| budget.write(settings)));
+                self.settings.time_max = budget.time.unwrap_or(self.settings.time_max);
+            }
+            Order::Delay { host, .. } => self.slow_host(host, now)?,
+            Order::Forgive { host } => {
+                let rules = self.changes.politeness(&self.configured.politeness);
+                self.frontier.set_rules(rules);
+                self.open_host(host, now)?;
+            }
+            Order::Rules { on, id: None } => self.apply_rules(*on)?,
+            Order::Rules { .. }
+            | Order::Pause
+            | Order::Resume
+            | Order::Stop
+            | Order::Abort
+            | Order::Log { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Puts changed delays in force; the rest of the host that is under way grows with them.
+    fn slow_host(&mut self, host: &str, now: Timestamp) -> Result<(), CrawlError> {
+        let rules = self.changes.politeness(&self.configured.politeness);
+        self.frontier.set_rules(rules);
+        let Ok(name) = host_name(host) else { return Ok(()) };
+        let Some(id) = self.hosts.find(&self.db, &Host::new(&name))? else { return Ok(()) };
+        let least = self.frontier.rules().of(&name).min_delay.get();
+        self.change_host(id, |record| {
+            if record.pace.last_ended > Timestamp::ZERO {
+                record.pace.hold_until(record.pace.last_ended.plus(least));
+            }
+        })?;
+        self.frontier.refresh(id);
+        self.commit(Batch::default(), now)
+    }
+
+    /// Opens a host that is held, and gives it a place if it has waiting URLs. What it asked for,
+    /// and the rest that it is owed, stay.
+    fn open_host(&mut self, host: &str, now: Timestamp) -> Result<(), CrawlError> {
+        let Ok(name) = host_name(host).map(|name| Host::new(&name)) else { return Ok(()) };
+        let Some(id) = self.hosts.find(&self.db, &name)? else { return Ok(()) };
+        let mut batch = Batch::default();
+        self.forgive_texts(&name)?;
+        if let Some(record) = self.host(id)? {
+            self.count_opened(&record.status);
+        }
+        self.change_host(id, |record| {
+            record.status = HostStatus::Open;
+            record.pace.forgive();
+        })?;
+        self.frontier.refresh(id);
+        if self.frontier.active(id).is_none()
+            && let Some(record) = self.host(id)?
+            && record.queued > 0
+        {
+            let (rows, _) = queue::read(&self.db, id, &record.floors, 2)?;
+            let best = rows.first().map_or(PRIORITIES as u8 - 1, |(place, _)| place.priority);
+            self.stand(&mut batch, id, best)?;
+        }
+        self.commit(batch, now)
+    }
+
+    /// Applies the rules that are proved, or none.
+    fn apply_rules(&mut self, on: bool) -> Result<(), CrawlError> {
+        self.enforces = on;
+        let set = match self.stored_book()? {
+            Some(book) if on => {
+                book.rule_set().map_err(|error| CrawlError::Rules(error.to_string()))?
+            }
+            _ => RuleSet::default(),
+        };
+        self.rules.publish(set);
+        Ok(())
+    }
+
+    fn stored_book(&self) -> Result<Option<RuleBook>, CrawlError> {
+        let Some(bytes) = meta::rule_book(&self.db)? else { return Ok(None) };
+        let book = RuleBook::decode(self.configured.dust.clone(), &bytes, []);
+        book.map(Some).map_err(|error| CrawlError::Rules(error.to_string()))
+    }
+
+    /// Tells the miner what the operator says of one rule.
+    fn decide(&mut self, id: &str, on: bool, now: Timestamp) -> Result<Answer, Refusal> {
+        let (rule, text) = self.rule_named(id)?;
+        if !self.decide_rule(rule, on, now) {
+            let text = "the miner is too busy to hear it: try again in a moment";
+            return Err(Refusal::new(Kind::Refused, text));
+        }
+        let word = match on {
+            true => "put in force",
+            false => "taken out of force, and what it suppressed comes back,",
+        };
+        Ok(Answer::of(format!("{rule} ({text}) is {word} as soon as the miner has heard of it")))
+    }
+
+    /// Finds the rule that an id, or the beginning of one, names.
+    fn rule_named(&self, id: &str) -> Result<(RuleId, String), Refusal> {
+        let start = id.to_ascii_lowercase();
+        let named = self.seen_of.rules_named(&start);
+        match &named[..] {
+            [one] => Ok(one.clone()),
+            [] => {
+                let text = format!("there is no rule `{}`", id.escape_debug());
+                Err(Refusal::new(Kind::Nothing, format!("{text}; `crawler dust rules` lists them")))
+            }
+            _ => {
+                let text = format!("{start} is the beginning of {} rules", named.len());
+                Err(Refusal::new(Kind::Usage, format!("{text}; write more of it")))
+            }
+        }
+    }
+
+    /// Returns what an operator changed.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+}

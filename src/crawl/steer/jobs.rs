@@ -1,0 +1,331 @@
+//! Work on many rows, a step at a time between two steps of the loop.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use super::changes::Job;
+use super::order::{Answer, Refusal};
+use crate::clock::Timestamp;
+use crate::crawl::discover::TRAPPED;
+use crate::crawl::error::CrawlError;
+use crate::crawl::explain::as_found;
+use crate::crawl::state::State;
+use crate::db::families::queue::{self, Item};
+use crate::db::families::seen::Known;
+use crate::db::families::urls;
+use crate::db::{Batch, Db, DbError};
+use crate::filter::{Filter, Reason, Usage};
+use crate::frontier::{HostId, HostStatus, Parting, Rank, UrlRecord, UrlState, priority};
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// Waiting rows that one step looks at: about two milliseconds.
+const DROP_STEP: usize = 250;
+
+/// Records of the ledger that one step looks at: about as long, since most are only read.
+const BACK_STEP: usize = 1_000;
+
+/// Waiting rows that a preview looks at.
+const PREVIEW_MAX: u64 = 2_000_000;
+
+/// The reason of URLs whose host was given up.
+const GIVEN_UP: &str = "host-given-up";
+
+/// How many URLs an order concerns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Count {
+    /// URLs.
+    pub urls: u64,
+    /// Rows that were looked at to know.
+    pub looked_at: u64,
+    /// False if rows were left that nobody looked at, so that there may be more.
+    pub exact: bool,
+}
+
+/// What a job's order is answered through.
+pub(in crate::crawl) type Reply = oneshot::Sender<Result<Answer, Refusal>>;
+
+/// A job under way.
+#[derive(Debug)]
+struct Running {
+    job: Job,
+    /// Where reading goes on.
+    cursor: Vec<u8>,
+    count: Count,
+    answer: Answer,
+    reply: Option<Reply>,
+}
+
+/// The jobs that are left to do.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct Jobs(VecDeque<Running>);
+
+impl Jobs {
+    /// Adds a job, unless it is there already from the beginning.
+    pub(in crate::crawl) fn add(&mut self, job: Job, answer: Answer, reply: Option<Reply>) {
+        let count = Count { exact: true, ..Count::default() };
+        self.0.push_back(Running { job, cursor: Vec::new(), count, answer, reply });
+    }
+
+    /// Forgets jobs that are no longer wanted.
+    pub(in crate::crawl) fn retain(&mut self, keep: impl Fn(&Job) -> bool) {
+        self.0.retain(|running| keep(&running.job));
+    }
+
+    /// Returns true if nothing is left to do.
+    pub(in crate::crawl) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// Counts the waiting URLs that a filter refuses, among at most [`PREVIEW_MAX`] rows, as they stand
+/// when it begins.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn count_refused(db: &Db, filter: &Filter) -> Result<Count, DbError> {
+    let mut count = Count::default();
+    let mut cursor = Some(Vec::new());
+    while let Some(from) = cursor.take() {
+        if count.looked_at >= PREVIEW_MAX {
+            return Ok(count);
+        }
+        let (rows, next) = queue::chunk(db, &from, DROP_STEP)?;
+        for (_, record) in waiting_of(db, &rows)? {
+            let refused = CrawlUrl::parse(&record.url).is_ok_and(|url| excluded(filter, &url));
+            count.urls += u64::from(refused);
+        }
+        count.looked_at += rows.len() as u64;
+        cursor = next;
+    }
+    count.exact = true;
+    Ok(count)
+}
+
+/// Returns what is said to the preview of an exclusion.
+pub fn preview_answer(pattern: &str, count: Count) -> Answer {
+    let least = if count.exact { "" } else { "at least " };
+    let text = format!(
+        "`{pattern}` would drop {least}{} of {} waiting URLs; nothing is changed",
+        count.urls, count.looked_at
+    );
+    Answer { count: Some(count), ..Answer::of(text) }
+}
+
+type Row = (HostId, crate::frontier::Place, Item);
+
+/// Returns the rows that stand for URLs which wait there, with their records.
+fn waiting_of<'r>(db: &Db, rows: &'r [Row]) -> Result<Vec<(&'r Row, UrlRecord)>, DbError> {
+    let pages: Vec<(&Row, Fingerprint)> = rows
+        .iter()
+        .filter_map(|row| match row.2 {
+            Item::Page(fingerprint) => Some((row, fingerprint)),
+            Item::Probe { .. } | Item::Robots { .. } => None,
+        })
+        .collect();
+    let prints: Vec<Fingerprint> = pages.iter().map(|(_, fingerprint)| *fingerprint).collect();
+    let records = urls::get_many(db, &prints)?;
+    let rows = pages.into_iter().zip(records).filter_map(|((row, _), record)| {
+        let record = record?;
+        (record.state == UrlState::Queued(row.1)).then_some((row, record))
+    });
+    Ok(rows.collect())
+}
+
+/// Returns true if a pattern of `exclude` refuses a URL, whatever budgets say.
+fn excluded(filter: &Filter, url: &CrawlUrl) -> bool {
+    filter.excludes(url).is_some()
+}
+
+impl State {
+    /// Does a step of the first job that is left; returns true if there is more to do. `leased` are
+    /// the serials of rows whose URLs are being fetched: they are settled by their visits.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn work(
+        &mut self,
+        leased: &HashSet<u64>,
+        now: Timestamp,
+    ) -> Result<bool, CrawlError> {
+        let Some(mut running) = self.jobs.0.pop_front() else { return Ok(false) };
+        let next = match running.job.clone() {
+            Job::Drop { .. } => self.drop_some(&mut running, leased, now)?,
+            Job::Include { .. } | Job::Budget | Job::Forgive { .. } => {
+                self.bring_back_some(&mut running, now)?
+            }
+        };
+        if let Some(cursor) = next {
+            running.cursor = cursor;
+            self.jobs.0.push_front(running);
+            return Ok(true);
+        }
+        self.changes.jobs.retain(|job| *job != running.job);
+        let mut batch = Batch::default();
+        self.keep_changes(&mut batch);
+        self.commit(batch, now)?;
+        if let Some(reply) = running.reply {
+            // Nobody waits for the answer any more: that is the asker's business.
+            let _ = reply.send(Ok(finished(&running.job, running.count, running.answer)));
+        }
+        Ok(true)
+    }
+
+    fn drop_some(
+        &mut self,
+        running: &mut Running,
+        leased: &HashSet<u64>,
+        now: Timestamp,
+    ) -> Result<Option<Vec<u8>>, CrawlError> {
+        let db = self.db.clone();
+        let (rows, next) = queue::chunk(&db, &running.cursor, DROP_STEP)?;
+        let mut batch = Batch::default();
+        let mut gone: BTreeMap<HostId, u64> = BTreeMap::new();
+        for ((host, place, item), mut record) in waiting_of(&db, &rows)? {
+            let Item::Page(own) = item else { continue };
+            let Ok(url) = CrawlUrl::parse(&record.url) else { continue };
+            let Some(reason) = self.filter.excludes(&url) else { continue };
+            if leased.contains(&place.serial) {
+                continue;
+            }
+            queue::delete(&mut batch, &db, *host, *place);
+            self.shape.remove(record.hops, place.priority);
+            record.state = refused(&reason, now);
+            urls::put(&mut batch, &db, *own, &record);
+            self.frontier.forget(*host, *place);
+            self.counters.queued = self.counters.queued.saturating_sub(1);
+            self.counters.refused += 1;
+            self.count(reason.code());
+            // What stood behind it must stand for itself.
+            self.give_back(&mut batch, *own)?;
+            *gone.entry(*host).or_default() += 1;
+            running.count.urls += 1;
+        }
+        running.count.looked_at += rows.len() as u64;
+        for (host, rows) in &gone {
+            self.change_host(*host, |record| record.queued = record.queued.saturating_sub(*rows))?;
+        }
+        self.commit(batch, now)?;
+        for host in gone.keys() {
+            if let Some(record) = self.frontier.drop_empty(*host) {
+                let mut batch = Batch::default();
+                self.part(&mut batch, record, Parting::Empty)?;
+                self.commit(batch, now)?;
+            }
+        }
+        Ok(next)
+    }
+
+    fn bring_back_some(
+        &mut self,
+        running: &mut Running,
+        now: Timestamp,
+    ) -> Result<Option<Vec<u8>>, CrawlError> {
+        let db = self.db.clone();
+        let (rows, next) = urls::chunk(&db, &running.cursor, BACK_STEP)?;
+        running.count.looked_at += rows.len() as u64;
+        let mut batch = Batch::default();
+        for (own, record) in rows {
+            if is_meant(&running.job, &record) && self.bring_back(&mut batch, own, record, now)? {
+                running.count.urls += 1;
+            }
+        }
+        if !batch.is_empty() {
+            self.commit(batch, now)?;
+        }
+        Ok(next)
+    }
+
+    /// Puts a URL that was refused, or failed with its host, back into the frontier, if every gate
+    /// lets it pass by now.
+    fn bring_back(
+        &mut self,
+        batch: &mut Batch,
+        own: Fingerprint,
+        mut record: UrlRecord,
+        now: Timestamp,
+    ) -> Result<bool, CrawlError> {
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        let (verdict, hops) = as_found(&self.db, &self.filter, &url, &record)?;
+        if !verdict.accept {
+            // Another pattern refuses it as well: the ledger must name the one that does now.
+            if let Reason::Excluded(_) = verdict.reason {
+                record.state = refused(&verdict.reason, now);
+                urls::put(batch, &self.db, own, &record);
+            }
+            return Ok(false);
+        }
+        let host = self.host_id(&url.host())?;
+        let Some(known) = self.host(host)? else { return Ok(false) };
+        let used = Usage { pages: known.done, bytes: known.bytes };
+        let given_up = matches!(known.status, HostStatus::GivenUp { .. });
+        if given_up || !self.filter.fetch(&url, &used, &self.used()).accept {
+            return Ok(false);
+        }
+        match record.state {
+            UrlState::Refused { .. } => {
+                self.counters.refused = self.counters.refused.saturating_sub(1);
+            }
+            UrlState::Failed { .. } => {
+                self.counters.failed = self.counters.failed.saturating_sub(1);
+            }
+            UrlState::Queued(_) | UrlState::Done(_) | UrlState::Suppressed { .. } => {
+                return Ok(false);
+            }
+        }
+        let rank = Rank { hops, belongs: record.path.ends_with(['E', 'R']), stale: false };
+        let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
+        self.shape.add(hops, place.priority);
+        record.hops = hops;
+        record.attempts = 0;
+        record.state = UrlState::Queued(place);
+        urls::put(batch, &self.db, own, &record);
+        self.know(batch, own, Known::Itself);
+        self.counters.queued += 1;
+        self.count("restored");
+        Ok(true)
+    }
+}
+
+fn refused(reason: &Reason, at: Timestamp) -> UrlState {
+    UrlState::Refused { reason: reason.code().to_owned(), detail: reason.to_string(), at }
+}
+
+/// Returns true if a job is about a URL.
+fn is_meant(job: &Job, record: &UrlRecord) -> bool {
+    let (reason, detail) = match &record.state {
+        UrlState::Refused { reason, detail, .. } => (reason.as_str(), detail.as_str()),
+        UrlState::Failed { reason, .. } if reason == GIVEN_UP => (GIVEN_UP, ""),
+        _ => return false,
+    };
+    match job {
+        Job::Drop { .. } => false,
+        Job::Include { pattern } => {
+            let by = Reason::Excluded(pattern.as_str().into());
+            reason == by.code() && detail == by.to_string()
+        }
+        Job::Budget => {
+            matches!(reason, "total-pages" | "total-bytes" | "host-pages" | "host-bytes")
+        }
+        Job::Forgive { host } => {
+            (reason == TRAPPED || reason == GIVEN_UP)
+                && CrawlUrl::parse(&record.url).is_ok_and(|url| url.host_str() == host)
+        }
+    }
+}
+
+/// Returns what is said when a job is done.
+fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
+    let urls = match count.urls {
+        1 => "1 URL".to_owned(),
+        n => format!("{n} URLs"),
+    };
+    let text = match job {
+        Job::Drop { .. } => format!("{}: {urls} that waited left the queue", answer.text),
+        Job::Include { .. } | Job::Budget | Job::Forgive { .. } => {
+            format!("{}; {urls} came back into the queue", answer.text)
+        }
+    };
+    Answer { text, count: Some(count), ..answer }
+}

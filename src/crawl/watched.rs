@@ -1,0 +1,124 @@
+//! What the loop remembers for observers alone: rules as they stand, and what failed last.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::clock::Timestamp;
+use crate::dust::{Evidence, Rule, RuleEvent, RuleId, RuleState, Source};
+
+/// Failures that are remembered.
+const FAULTS_MAX: usize = 64;
+
+/// Rules that are remembered; the first so many of a crawl.
+const RULES_MAX: usize = 100_000;
+
+/// A request that brought no page.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Fault {
+    pub(super) at: Timestamp,
+    pub(super) url: String,
+    pub(super) what: String,
+}
+
+/// A rule as observers see it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct KnownRule {
+    pub(super) site: String,
+    pub(super) text: String,
+    pub(super) state: RuleState,
+    pub(super) evidence: Evidence,
+    /// Where it came from; unknown until the miner has shown it.
+    pub(super) source: Option<Source>,
+    /// When its state last changed.
+    pub(super) changed: Timestamp,
+    /// Fetches avoided, as the loop counts them.
+    pub(super) saved: u64,
+}
+
+/// What is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Watched {
+    pub(super) rules: BTreeMap<RuleId, KnownRule>,
+    pub(super) faults: VecDeque<Fault>,
+    pub(super) audits: u64,
+    /// Probe fetches of all rules.
+    pub(super) probes: u64,
+}
+
+impl Watched {
+    /// Takes in the rules of a book.
+    pub(super) fn load_rules<'r>(&mut self, rules: impl Iterator<Item = &'r Rule>) {
+        for rule in rules.take(RULES_MAX) {
+            let known = KnownRule {
+                site: rule.site.to_string(),
+                text: rule.to_string(),
+                state: rule.state,
+                evidence: rule.evidence,
+                source: Some(rule.source),
+                changed: rule.changed,
+                saved: rule.evidence.suppressed,
+            };
+            self.rules.insert(rule.id, known);
+        }
+    }
+
+    /// Takes note of a step in the life of a rule.
+    pub(super) fn note_rule(&mut self, event: &RuleEvent) {
+        if let Some(known) = self.rules.get_mut(&event.rule) {
+            (known.state, known.evidence) = (event.to, event.evidence);
+            known.changed = event.at;
+        } else if self.rules.len() < RULES_MAX {
+            let known = KnownRule {
+                site: event.site.to_string(),
+                text: event.text.clone(),
+                state: event.to,
+                evidence: event.evidence,
+                source: None,
+                changed: event.at,
+                saved: 0,
+            };
+            self.rules.insert(event.rule, known);
+        }
+    }
+
+    /// Takes in what the miner shows; what rules save is counted here, and sooner.
+    pub(super) fn refresh(&mut self, rules: &[Rule], probes: u64) {
+        self.probes = probes;
+        for rule in rules {
+            if let Some(known) = self.rules.get_mut(&rule.id) {
+                known.evidence = rule.evidence;
+                known.source = Some(rule.source);
+            }
+        }
+    }
+
+    /// Counts a fetch that rules avoided.
+    pub(super) fn note_suppressed(&mut self, rules: &[u64]) {
+        for rule in rules {
+            if let Some(known) = self.rules.get_mut(&RuleId(*rule)) {
+                known.saved += 1;
+            }
+        }
+    }
+
+    /// Counts a check of rules in force.
+    pub(super) fn note_audit(&mut self) {
+        self.audits += 1;
+    }
+
+    /// Remembers a request that brought no page.
+    pub(super) fn note_fault(&mut self, fault: Fault) {
+        if self.faults.len() == FAULTS_MAX {
+            self.faults.pop_front();
+        }
+        self.faults.push_back(fault);
+    }
+
+    /// Returns the rules whose ids begin so.
+    pub(super) fn rules_named(&self, start: &str) -> Vec<(RuleId, String)> {
+        let named = self
+            .rules
+            .iter()
+            .filter(|(id, _)| !start.is_empty() && id.to_string().starts_with(start));
+        named.map(|(id, rule)| (*id, rule.text.clone())).collect()
+    }
+}

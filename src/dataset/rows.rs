@@ -1,0 +1,307 @@
+//! From a record of the archive to a row: text, duplicates, preferences.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+
+use lru::LruCache;
+
+use super::usage::{Preferences, Purpose};
+use super::{DatasetError, PAYLOAD_MAX, TEXTS_MAX, Written};
+use crate::archive::{ArchiveError, Found, Selection, walk};
+use crate::clock::Timestamp;
+use crate::content::near::NearSettings;
+use crate::content::{self, Boilerplate, Content, Page, SiteModel};
+use crate::crawl::{blocks_of, dups};
+use crate::db::families::{dust as sites, robots as robots_rows};
+use crate::db::{Db, DbError};
+use crate::extract::{self, Extracted};
+use crate::robots::{Entry, Robots, SignalScope};
+use crate::url::{CrawlUrl, Origin, Site};
+
+/// Sites whose boilerplate and hosts whose robots.txt are held at a time.
+const SITES_HELD: usize = 256;
+
+/// Bytes of one robots value, title or language that are kept.
+const FACT_BYTES_MAX: usize = 2_048;
+
+/// Headers by which owners say what may be done with their texts.
+const USAGE_HEADERS: [&str; 5] =
+    ["content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag"];
+
+/// One capture.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Its URL.
+    pub url: String,
+    /// Host name.
+    pub host: String,
+    /// Registrable domain.
+    pub site: String,
+    /// When it was fetched.
+    pub fetched: Option<Timestamp>,
+    /// Status of the answer.
+    pub status: Option<i32>,
+    /// Media type without parameters.
+    pub mime: String,
+    /// `response`, `revisit` or `resource`.
+    pub kind: String,
+    /// The URL whose payload a revisit repeats.
+    pub revisit_of: Option<String>,
+    /// What the page says its language is.
+    pub language: Option<String>,
+    /// Title of the page.
+    pub title: Option<String>,
+    /// The main text, one block a line; none where there is none.
+    pub text: Option<String>,
+    /// Words of the main text.
+    pub words: Option<i64>,
+    /// Digest of the main text.
+    pub text_digest: Option<String>,
+    /// Digest of the payload, as the archive has it.
+    pub payload_digest: Option<String>,
+    /// Bytes of the decoded payload, as far as it was read.
+    pub bytes: Option<i64>,
+    /// True if the same main text came earlier in this export.
+    pub repeats: bool,
+    /// Number of the cluster of nearly the same texts that it is in.
+    pub near_cluster: Option<String>,
+    /// Why the body is short.
+    pub truncated: Option<String>,
+    /// What the owner says about its use.
+    pub usage: Preferences,
+    /// File of the archive.
+    pub warc_file: String,
+    /// Offset in it.
+    pub warc_offset: i64,
+    /// Length of the record.
+    pub warc_length: i64,
+}
+
+/// Which captures are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// By URL, host, type, status and time.
+    pub selection: Selection,
+    /// Purposes that the owner must not have refused.
+    pub purposes: Vec<Purpose>,
+    /// True if the owner must have allowed them in words.
+    pub stated: bool,
+}
+
+/// Reads rows out of an archive.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    dir: &'a Path,
+    db: Option<&'a Db>,
+    extract: extract::Settings,
+    content: Content,
+    boilerplate: LruCache<Site, Arc<Boilerplate>>,
+    robots: LruCache<Origin, Option<Arc<Robots>>>,
+    clusters: HashMap<u64, u64>,
+    texts: HashSet<u64>,
+    overflowed: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Prepares to read the archive in `dir`; without a state, nothing is known of boilerplate,
+    /// robots.txt and near-duplicates.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub fn new(
+        dir: &'a Path,
+        db: Option<&'a Db>,
+        near: &NearSettings,
+        extract: extract::Settings,
+        content: content::Settings,
+    ) -> Result<Reader<'a>, DbError> {
+        let held = NonZeroUsize::new(SITES_HELD).unwrap_or(NonZeroUsize::MIN);
+        let clusters = db.map_or_else(|| Ok(HashMap::new()), |db| dups::cluster_of_pages(db, near));
+        Ok(Reader {
+            dir,
+            db,
+            extract,
+            content: Content::new(content),
+            boilerplate: LruCache::new(held),
+            robots: LruCache::new(held),
+            clusters: clusters?,
+            texts: HashSet::new(),
+            overflowed: false,
+        })
+    }
+
+    /// Passes every wanted capture to `each`, in the order of the archive.
+    ///
+    /// # Errors
+    /// Returns what the archive or the database says, or the first error of `each`.
+    pub fn read(
+        mut self,
+        wanted: &Wanted,
+        mut each: impl FnMut(Row, &mut Written) -> Result<(), DatasetError>,
+    ) -> Result<Written, DatasetError> {
+        let mut written = Written::default();
+        let mut failed = None;
+        let dir = self.dir;
+        let walked = walk(dir, &wanted.selection, PAYLOAD_MAX, |found, block| {
+            let result = self.row(found, block).and_then(|row| {
+                if !row.usage.allow(&wanted.purposes, wanted.stated) {
+                    written.left_out_by_usage += 1;
+                    return Ok(());
+                }
+                let row = self.compared(row);
+                each(row, &mut written)
+            });
+            result.map_err(|error| {
+                // The walk knows errors of the archive only; the true one is kept beside it.
+                let stop = ArchiveError::Missing { file: String::new(), dir: dir.to_owned() };
+                failed = Some(error);
+                stop
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        written.walked = walked?;
+        written.overflowed = self.overflowed;
+        Ok(written)
+    }
+
+    /// Returns the cluster of a page as a name.
+    fn cluster(&self, url: &CrawlUrl) -> Option<String> {
+        let page = (url.fingerprint().0 >> 64) as u64;
+        self.clusters.get(&page).map(|cluster| format!("{cluster:016x}"))
+    }
+
+    fn row(&mut self, found: &Found, block: &[u8]) -> Result<Row, DatasetError> {
+        let uri = found.head.uri();
+        let mut row = Row {
+            url: uri.to_owned(),
+            fetched: found.date,
+            status: found.status.as_deref().and_then(|status| status.parse().ok()),
+            mime: found.mime.clone(),
+            kind: found.head.kind().to_owned(),
+            revisit_of: found.head.get("WARC-Refers-To-Target-URI").map(str::to_owned),
+            payload_digest: found.head.get("WARC-Payload-Digest").map(str::to_owned),
+            truncated: found.head.get("WARC-Truncated").map(str::to_owned),
+            warc_file: found.at.file.clone(),
+            warc_offset: found.at.offset as i64,
+            warc_length: found.at.length as i64,
+            ..Row::default()
+        };
+        let Ok(url) = CrawlUrl::parse(uri) else { return Ok(row) };
+        row.host = url.host_str().to_owned();
+        row.site = url.site().to_string();
+        row.near_cluster = self.cluster(&url);
+        let path = url.path_and_query();
+        for name in USAGE_HEADERS {
+            if let Some(value) = found.http_header(name) {
+                row.usage.hear("header", name, cut(&value), path);
+            }
+        }
+        if let Some(robots) = self.robots_of(&url)? {
+            let signals = robots.signals().iter();
+            for signal in signals.filter(|signal| signal.scope != SignalScope::OtherGroup) {
+                row.usage.hear("robots", &signal.name, cut(&signal.value), path);
+            }
+        }
+        if row.kind != "revisit" {
+            self.read_payload(&mut row, &url, found, block)?;
+        }
+        Ok(row)
+    }
+
+    fn read_payload(
+        &mut self,
+        row: &mut Row,
+        url: &CrawlUrl,
+        found: &Found,
+        block: &[u8],
+    ) -> Result<(), DatasetError> {
+        let body = found.decoded(block, PAYLOAD_MAX);
+        row.bytes = i64::try_from(body.len()).ok();
+        let declared = found.content_type();
+        let content_type = Some(declared.as_str()).filter(|declared| !declared.is_empty());
+        let page = extract::Page { url, content_type, link_headers: &[], body: &body };
+        let extracted = extract::extract(&page, &self.extract);
+        for (name, content) in &extracted.meta_robots {
+            row.usage.hear("meta", name, cut(content), url.path_and_query());
+        }
+        row.language = extracted.lang.as_deref().map(|lang| cut(lang).to_owned());
+        row.title = extracted.title.as_deref().map(|title| cut(title).to_owned());
+        if extracted.blocks.is_empty() || url.path_and_query() == "/robots.txt" {
+            return Ok(());
+        }
+        self.read_text(row, url, &extracted)
+    }
+
+    fn read_text(
+        &mut self,
+        row: &mut Row,
+        url: &CrawlUrl,
+        extracted: &Extracted,
+    ) -> Result<(), DatasetError> {
+        let known = self.boilerplate_of(&url.site())?;
+        let blocks = blocks_of(extracted);
+        let page = Page { blocks: &blocks, links: extracted.links.len() };
+        let analysis = self.content.analyse(&page, &known);
+        let main = self.content.main_blocks(&page, &known);
+        let text: Vec<&str> = main.iter().map(|at| blocks[*at].text.trim()).collect();
+        let text = text.join("\n");
+        if !text.is_empty() {
+            row.words = Some(analysis.words.into());
+            row.text_digest = Some(analysis.text_digest.to_string());
+            row.text = Some(text);
+        }
+        Ok(())
+    }
+
+    /// Says whether the text came before in this export.
+    fn compared(&mut self, mut row: Row) -> Row {
+        let Some(digest) = &row.text_digest else { return row };
+        let digest = xxhash_rust::xxh3::xxh3_64(digest.as_bytes());
+        if self.texts.contains(&digest) {
+            row.repeats = true;
+        } else if self.texts.len() >= TEXTS_MAX {
+            self.overflowed = true;
+        } else {
+            self.texts.insert(digest);
+        }
+        row
+    }
+
+    fn boilerplate_of(&mut self, site: &Site) -> Result<Arc<Boilerplate>, DbError> {
+        let Some(db) = self.db else { return Ok(Arc::default()) };
+        if let Some(known) = self.boilerplate.get(site) {
+            return Ok(known.clone());
+        }
+        let stored = sites::get(db, sites::Kind::Model, site.as_str())?;
+        let model = stored.and_then(|bytes| SiteModel::decode(&bytes)).unwrap_or_default();
+        let known = model.boilerplate();
+        self.boilerplate.put(site.clone(), known.clone());
+        Ok(known)
+    }
+
+    fn robots_of(&mut self, url: &CrawlUrl) -> Result<Option<Arc<Robots>>, DbError> {
+        let Some(db) = self.db else { return Ok(None) };
+        let origin = url.origin();
+        if let Some(known) = self.robots.get(&origin) {
+            return Ok(known.clone());
+        }
+        let stored = robots_rows::get(db, &origin)?;
+        let entry = stored.and_then(|bytes| Entry::from_bytes(&bytes).ok());
+        let robots = entry.and_then(|entry| entry.robots().cloned()).map(Arc::new);
+        self.robots.put(origin, robots.clone());
+        Ok(robots)
+    }
+}
+
+/// Cuts a fact that a page states at a bound, between characters.
+fn cut(text: &str) -> &str {
+    let mut end = text.len().min(FACT_BYTES_MAX);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,78 @@
+//! The main text of pages as plain text, one for every group of duplicates.
+//!
+//! Before each text stands its URL on a line of its own, and after it an empty line:
+//! ```text
+//! # http://example.org/story
+//! First block.
+//! Second block.
+//!
+//! ```
+//! A block of a text that begins with `#` is indented by one space, so that no page can pretend to
+//! be the head of another.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use super::rows::{Reader, Wanted};
+use super::{DatasetError, TEXTS_MAX, Written};
+
+/// Writes the texts; `all` also those that are there already.
+///
+/// # Errors
+/// Returns what the archive, the database or the output says.
+pub fn export_text(
+    reader: Reader<'_>,
+    wanted: &Wanted,
+    all: bool,
+    out: &mut dyn Write,
+) -> Result<Written, DatasetError> {
+    let mut clusters = HashSet::new();
+    reader.read(wanted, |row, written| {
+        let Some(text) = &row.text else {
+            written.left_out_without_text += 1;
+            return Ok(());
+        };
+        let near = row.near_cluster.as_ref();
+        let is_told = row.repeats || near.is_some_and(|cluster| clusters.contains(cluster));
+        if is_told && !all {
+            written.left_out_as_duplicates += 1;
+            return Ok(());
+        }
+        if let Some(cluster) = near.filter(|_| clusters.len() < TEXTS_MAX) {
+            clusters.insert(cluster.clone());
+        }
+        let piece = piece(&row.url, text);
+        out.write_all(piece.as_bytes()).map_err(|why| DatasetError::Write {
+            file: Path::new("the output").to_owned(),
+            why: why.to_string(),
+        })?;
+        written.rows += 1;
+        written.bytes += piece.len() as u64;
+        Ok(())
+    })
+}
+
+fn piece(url: &str, text: &str) -> String {
+    let mut piece = format!("# {url}\n");
+    for line in text.lines() {
+        if line.starts_with('#') {
+            piece.push(' ');
+        }
+        piece.push_str(line);
+        piece.push('\n');
+    }
+    piece.push('\n');
+    piece
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_can_pretend_to_be_the_head_of_another() {
+        let piece = piece("http://a.test/", "one\n# http://b.test/\ntwo");
+        assert_eq!(piece, "# http://a.test/\none\n # http://b.test/\ntwo\n\n");
+    }
+}

@@ -1,0 +1,270 @@
+//! Orders to a running crawl: what they drop comes back, what they change lasts, and the ledger
+//! stays whole.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crawler::clock::{Span, Timestamp};
+use crawler::crawl::steer::{Answer, Budget, By, Changes, Channel, Entry, Kind, Order, Refusal};
+use crawler::crawl::verify::verify_state;
+use crawler::crawl::{Command, Ended};
+use crawler::db::families::{meta, urls};
+use crawler::demo::{Draft, WebSpec};
+use crawler::frontier::UrlState;
+use crawler::url::CrawlUrl;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Crash, Run, START, World, balanced};
+
+/// Gives an order and waits for what is said.
+async fn say(commands: &mpsc::Sender<Command>, order: Order) -> Result<Answer, Refusal> {
+    let (reply, answer) = oneshot::channel();
+    let by = By { channel: Channel::Socket, uid: Some(7), pid: None };
+    commands.send(Command::Steer { order, by, reply }).await.expect("the crawl listens");
+    answer.await.expect("the crawl answers")
+}
+
+/// Lets the crawl go on for a while of its own time.
+async fn let_pass(secs: u64) {
+    tokio::time::sleep(Duration::from_secs(secs)).await;
+}
+
+fn exclude(pattern: &str, preview: bool) -> Order {
+    Order::Exclude { pattern: pattern.to_owned(), preview }
+}
+
+fn include(pattern: &str) -> Order {
+    Order::Include { pattern: pattern.to_owned() }
+}
+
+/// A web whose pages are the same however and whenever they are fetched.
+fn web(seed: u64) -> WebSpec {
+    let draft =
+        Draft { hosts: 6, pages: (30, 60), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
+    WebSpec::draw(seed, &draft)
+}
+
+/// Returns the URLs of the ledger in a state, of one host.
+fn of_host(world: &World, host: &str, is: impl Fn(&UrlState) -> bool) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    urls::each(&world.state(), |_, record| {
+        let url = CrawlUrl::parse(&record.url).expect("the ledger holds URLs");
+        if url.host_str() == host && is(&record.state) {
+            found.insert(record.url);
+        }
+        true
+    })
+    .expect("the ledger is read");
+    found
+}
+
+#[track_caller]
+fn is_whole(world: &World) {
+    let report = verify_state(&world.state(), None, 0).expect("the state is read");
+    assert_eq!(report.problems, []);
+}
+
+fn is_excluded(state: &UrlState) -> bool {
+    matches!(state, UrlState::Refused { reason, .. } if reason == "excluded")
+}
+
+async fn crawled(world: &World, start: Timestamp) -> BTreeSet<String> {
+    let (run, _) = world.run(start, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    assert_eq!(summary.ended, Ended::Complete);
+    balanced(&summary);
+    world.store.urls()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_exclusion_drops_what_its_preview_counted_and_taking_it_back_brings_all_of_it_back() {
+    for seed in super::seeds(2) {
+        let want = crawled(&World::new(web(seed)), START).await;
+        let world = World::new(web(seed));
+        let host = world.web.homes()[2].host_str().to_owned();
+        let gap = world.politeness.min_delay.get();
+        let operate = async |commands: mpsc::Sender<Command>| {
+            let_pass(15).await;
+            say(&commands, Order::Pause).await.expect("it pauses");
+            let_pass(60).await;
+            let counted = say(&commands, exclude(&host, true)).await.expect("it counts");
+            let again = say(&commands, exclude(&host, true)).await.expect("it counts");
+            assert_eq!(counted, again, "a preview changes nothing");
+            let dropped = say(&commands, exclude(&host, false)).await.expect("it drops");
+            let (counted, dropped) = (counted.count.unwrap(), dropped.count.unwrap());
+            assert!(counted.exact && counted.urls > 0, "seed {seed}: {counted:?}");
+            assert_eq!(counted.urls, dropped.urls, "seed {seed}");
+            let refusal = say(&commands, exclude(&host, false)).await.unwrap_err();
+            assert_eq!(refusal.kind, Kind::Refused);
+            say(&commands, Order::Resume).await.expect("it goes on");
+            let_pass(30).await;
+            let back = say(&commands, include(&host)).await.expect("it comes back");
+            // Links that were found meanwhile come back as well.
+            assert!(back.count.unwrap().urls >= dropped.urls, "seed {seed}: {back:?}");
+            let refusal = say(&commands, include(&host)).await.unwrap_err();
+            assert_eq!(refusal.kind, Kind::Nothing);
+        };
+        let (run, _, judgement) = world.steered(START, gap, Crash::Never, operate).await;
+        let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+        assert_eq!(summary.ended, Ended::Complete, "seed {seed}");
+        balanced(&summary);
+        assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+        is_whole(&world);
+        assert_eq!(world.store.urls(), want, "seed {seed}: what came back was fetched");
+        assert_eq!(of_host(&world, &host, is_excluded), BTreeSet::new());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_changes_outlives_kills() {
+    for seed in super::seeds(2) {
+        let world = World::new(web(seed));
+        let gap = world.politeness.min_delay.get();
+        let homes = world.web.homes();
+        let (gone, slow) = (homes[1].host_str().to_owned(), homes[3].host_str().to_owned());
+        let delay = Order::Delay { host: slow.clone(), delay: Some(Span::secs(4)) };
+        let budget = Budget { host_pages: Some(1000), ..Budget::default() };
+        let operate = async |commands: mpsc::Sender<Command>| {
+            let_pass(5).await;
+            for order in [delay.clone(), Order::Budget(budget), exclude(&gone, false)] {
+                say(&commands, order).await.expect("it is done");
+            }
+        };
+        // So many records that the orders are given first.
+        let (run, at, _) = world.steered(START, gap, Crash::AfterRecords(60), operate).await;
+        assert!(matches!(run, Run::Crashed), "seed {seed}: it is killed");
+        let stored = meta::control(&world.state()).unwrap();
+        let changes = Changes::read(stored.as_deref()).expect("it is read");
+        assert_eq!(changes.excluded, [gone.clone()], "seed {seed}");
+        assert_eq!(changes.delays.get(&slow), Some(&Span::secs(4)));
+        assert_eq!(changes.budget, budget);
+        let before = fetched_of(&world, &gone);
+        let mut now = at.plus(Duration::from_millis(50));
+        for crashes in 0..1000 {
+            // The judge wants the changed delay of that one host.
+            let (run, at, judgement) = world.judged(now, gap, Crash::after(seed, crashes)).await;
+            assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+            now = at.plus(Duration::from_millis(50));
+            if let Run::Ended(summary) = run {
+                balanced(&summary);
+                break;
+            }
+        }
+        is_whole(&world);
+        assert_eq!(fetched_of(&world, &gone), before, "seed {seed}: it stays excluded");
+        assert!(!of_host(&world, &gone, is_excluded).is_empty());
+        let log = crawler::crawl::audit::audit(world.logs.path(), None).expect("the log is read");
+        assert_eq!(log.violations.len(), 0, "{:?}", log.violations);
+        slowed(&world, &slow, at);
+    }
+}
+
+/// Checks that between the requests of a host lies its changed delay, once it is changed.
+fn slowed(world: &World, host: &str, from: Timestamp) {
+    let mut ends: Option<u64> = None;
+    let mut gaps = 0;
+    for file in crawler::crawl::log::files(world.logs.path()).unwrap() {
+        for line in std::fs::read_to_string(file).unwrap().lines() {
+            let line: crawler::crawl::log::Line = serde_json::from_str(line).unwrap();
+            if line.host != host || line.at_ms < from.as_millis() || line.then == "interrupted" {
+                continue;
+            }
+            if let Some(end) = ends {
+                assert!(line.at_ms >= end + 4000, "{} after {end}", line.at_ms);
+                gaps += 1;
+            }
+            ends = Some(line.at_ms + line.took_ms);
+        }
+    }
+    assert!(gaps > 3, "{gaps} gaps prove little");
+}
+
+fn fetched_of(world: &World, host: &str) -> BTreeSet<String> {
+    let of_host = |url: &String| CrawlUrl::parse(url).is_ok_and(|url| url.host_str() == host);
+    world.store.urls().into_iter().filter(of_host).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crawl_that_was_paused_is_paused_when_it_starts_again_until_it_is_resumed() {
+    let want = crawled(&World::new(web(3)), START).await;
+    let world = World::new(web(3));
+    let gap = world.politeness.min_delay.get();
+    let pause = async |commands: mpsc::Sender<Command>| {
+        let_pass(20).await;
+        say(&commands, Order::Pause).await.expect("it pauses");
+        let_pass(30).await;
+        say(&commands, Order::Stop).await.expect("it stops");
+    };
+    let (run, at, _) = world.steered(START, gap, Crash::Never, pause).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    assert_eq!(summary.ended, Ended::Interrupted);
+    let before = world.store.urls();
+    assert!(before.len() < want.len());
+    let resume = async |commands: mpsc::Sender<Command>| {
+        let_pass(300).await;
+        assert_eq!(world.store.urls(), before, "a paused crawl asks nobody");
+        say(&commands, Order::Resume).await.expect("it goes on");
+    };
+    let (run, _, judgement) = world.steered(at, gap, Crash::Never, resume).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    assert_eq!(summary.ended, Ended::Complete);
+    balanced(&summary);
+    assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+    assert_eq!(world.store.urls(), want);
+    let journal = std::fs::read_to_string(world.logs.path().join("control.jsonl")).unwrap();
+    let entries: Vec<Entry> =
+        journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let orders: Vec<&Order> = entries.iter().map(|entry| &entry.order).collect();
+    assert_eq!(orders, [&Order::Pause, &Order::Stop, &Order::Resume]);
+    assert!(entries.iter().all(|entry| entry.ok && entry.by.uid == Some(7)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_budget_that_is_raised_brings_back_what_it_refused() {
+    let want = crawled(&World::new(web(5)), START).await;
+    let mut world = World::new(web(5));
+    world.filter.host_pages_max = 8;
+    let first = crawled(&world, START).await;
+    assert!(first.len() < want.len());
+    let gap = world.politeness.min_delay.get();
+    let raise = async |commands: mpsc::Sender<Command>| {
+        let budget = Budget { host_pages: Some(0), ..Budget::default() };
+        let answer = say(&commands, Order::Budget(budget)).await.expect("it is raised");
+        assert!(answer.count.unwrap().urls > 0, "{answer:?}");
+    };
+    let later = START.plus(Duration::from_secs(100_000));
+    let (run, ..) = world.steered(later, gap, Crash::Never, raise).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    is_whole(&world);
+    assert_eq!(world.store.urls(), want);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_was_given_up_is_tried_again_when_it_is_forgiven() {
+    let draft = Draft { hosts: 12, pages: (5, 20), sick: 1000, touchy: 0, ..Draft::default() };
+    let world = World::new(WebSpec::draw(1, &draft));
+    let gap = world.politeness.min_delay.get();
+    let (run, at) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    let given_up = |state: &UrlState| matches!(state, UrlState::Failed { reason, .. } if reason == "host-given-up");
+    let failed = |host: &str| of_host(&world, host, given_up).len() as u64;
+    let homes = world.web.homes();
+    let host = homes.iter().map(CrawlUrl::host_str).max_by_key(|host| failed(host)).unwrap();
+    let lost = failed(host);
+    assert!(lost > 0, "no host of this web was given up");
+    let forgive = async |commands: mpsc::Sender<Command>| {
+        let order = |host: &str| Order::Forgive { host: host.to_owned() };
+        let answer = say(&commands, order(host)).await.expect("it is forgiven");
+        assert_eq!(answer.count.unwrap().urls, lost);
+        let refusal = say(&commands, order("nobody.test")).await.unwrap_err();
+        assert_eq!(refusal.kind, Kind::Nothing);
+    };
+    let requests = summary.counters.requests;
+    let (run, ..) = world.steered(at, gap, Crash::Never, forgive).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    is_whole(&world);
+    assert!(summary.counters.requests > requests, "the host was asked again");
+}
