@@ -461,3 +461,91 @@ fn ends_foreign(name: &str, attributes: &[(&str, &str)]) -> bool {
     let shows = |(name, _): &(&str, &str)| is_any_of(name, &["color", "face", "size"]);
     is_any_of(name, &ENDING) || name.eq_ignore_ascii_case("font") && attributes.iter().any(shows)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the tokens of a document: tags with their attributes, text in brackets.
+    #[track_caller]
+    fn check(document: &str, want: &[&str]) {
+        let (mut tokens, mut attributes) = (Tokens::new(document), Vec::new());
+        let mut found = Vec::new();
+        while let Some(token) = tokens.next(&mut attributes) {
+            found.push(match token {
+                Token::Start { name, has_content, .. } => {
+                    let all = attributes.iter().map(|(name, value)| format!(" {name}={value}"));
+                    let end = if has_content { "" } else { "/" };
+                    format!("<{name}{}{end}>", all.collect::<String>())
+                }
+                Token::End(name) => format!("</{name}>"),
+                Token::Text(text, _) => format!("[{text}]"),
+            });
+        }
+        assert_eq!(found, want, "{document}");
+    }
+
+    #[test]
+    fn attributes_may_be_quoted_or_not_and_stand_without_values() {
+        check("<p a b=1 c='2>' d = \"3\"e=f/>", &["<p a= b=1 c=2> d=3 e=f/>"]);
+        check("<br/><img src=x/>", &["<br/>", "<img src=x//>"]);
+        check("<p =a==b / c=>d", &["<p =a==b c=>", "[d]"]);
+    }
+
+    #[test]
+    fn what_only_looks_like_a_tag_is_text_or_nothing() {
+        check("a < b <3 </", &["[a < b <3 </]"]);
+        check("a</>b</ p>c<?x>d<!y>e", &["[a]", "[b]", "[c]", "[d]", "[e]"]);
+        check("a<p b='c", &["[a]"]);
+        check("a<p", &["[a]"]);
+    }
+
+    #[test]
+    fn comments_end_where_the_standard_says() {
+        check("<!-->a<!--->b<!-- --!>c<!-- -- > -->d<!--e", &["[a]", "[b]", "[c]", "[d]"]);
+        check("<!----->a", &["[a]"]);
+    }
+
+    #[test]
+    fn raw_text_lasts_to_its_own_end_tag() {
+        check("<title><b></titles></TITLE ><b>", &["<title>", "[<b></titles>]", "</TITLE>", "<b>"]);
+        check("<style></p></style>", &["<style>", "[</p>]", "</style>"]);
+        check("<script></script>a", &["<script>", "</script>", "[a]"]);
+        check("<plaintext></plaintext>", &["<plaintext>", "[</plaintext>]"]);
+    }
+
+    #[test]
+    fn a_comment_in_a_script_hides_the_end_tags_of_scripts_that_it_begins() {
+        check(
+            "<script><!--<script></script>--></script>a",
+            &["<script>", "[<!--<script></script>-->]", "</script>", "[a]"],
+        );
+        check("<script><!--</script>a", &["<script>", "[<!--]", "</script>", "[a]"]);
+        check(
+            "<script><!--><script></script>a",
+            &["<script>", "[<!--><script>]", "</script>", "[a]"],
+        );
+    }
+
+    #[test]
+    fn foreign_content_has_sections_of_characters_and_no_raw_text() {
+        check(
+            "<svg><style><a/></style><![CDATA[<b>]]></svg><![CDATA[c]]>",
+            &["<svg>", "<style>", "<a/>", "</style>", "[<b>]", "</svg>"],
+        );
+        check("<svg><p><style><i></style>", &["<svg>", "<p>", "<style>", "[<i>]", "</style>"]);
+        check(
+            "<svg><foreignObject><title><i></title></foreignObject><title><i>",
+            &[
+                "<svg>",
+                "<foreignObject>",
+                "<title>",
+                "[<i>]",
+                "</title>",
+                "</foreignObject>",
+                "<title>",
+                "<i>",
+            ],
+        );
+    }
+}
