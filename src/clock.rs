@@ -47,6 +47,12 @@ impl Timestamp {
         Timestamp(self.0.saturating_add(millis))
     }
 
+    /// Returns `self - span`, stopping at [`Timestamp::ZERO`].
+    pub fn minus(self, span: Duration) -> Timestamp {
+        let millis = u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(self.0.saturating_sub(millis))
+    }
+
     /// Formats as RFC 3339 in UTC with milliseconds, the form of the crawl log and of WARC dates.
     pub fn to_rfc3339(self) -> String {
         let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
@@ -88,6 +94,34 @@ impl Clock {
         Self::starting_at(Timestamp(wall.max(floor.0)))
     }
 
+    /// Starts a clock for a crawl that has run before: at the machine's wall time, but not before
+    /// `floor`, the latest time stored, nor before what the boot clock says if the machine still
+    /// runs as it did at `anchor`. Also returns how far the wall clock was set since then.
+    pub fn resume(floor: Timestamp, anchor: Option<&Anchor>) -> (Self, Step) {
+        let wall = Self::system(Timestamp::ZERO).now();
+        let here = Anchor::here(wall);
+        let (Some(then), Some(here)) = (anchor, here) else {
+            let back = floor.since(wall);
+            let step = if back > STEP_TOLERATED { Step::Back(back) } else { Step::None };
+            return (Self::starting_at(wall.max(floor)), step);
+        };
+        if then.boot != here.boot {
+            return Self::resume(floor, None);
+        }
+        let expected = then.at.plus(Duration::from_millis(here.up_ms.saturating_sub(then.up_ms)));
+        let step = match (wall.since(expected), expected.since(wall)) {
+            (forward, _) if forward > STEP_TOLERATED => Step::Forward(forward),
+            (_, back) if back > STEP_TOLERATED => Step::Back(back),
+            _ => Step::None,
+        };
+        (Self::starting_at(wall.max(expected).max(floor)), step)
+    }
+
+    /// Returns what a later run needs to find out whether the wall clock was set meanwhile.
+    pub fn anchor(&self) -> Option<Anchor> {
+        Anchor::here(self.now())
+    }
+
     /// Starts a clock at `start`, whatever the machine says: for simulations.
     pub fn starting_at(start: Timestamp) -> Self {
         Clock { anchor: tokio::time::Instant::now(), origin: AtomicU64::new(start.0) }
@@ -103,6 +137,43 @@ impl Clock {
         // A far future would overflow tokio's instants; no wait of ours is longer than a year.
         let ahead = at.since(self.now()).min(Duration::from_secs(365 * 24 * 3600));
         tokio::time::Instant::now() + ahead
+    }
+}
+
+/// Difference between two clocks that is no step: a slow start, a leap second, a little drift.
+const STEP_TOLERATED: Duration = Duration::from_secs(5);
+
+/// How the wall clock was set while no process ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It was not, as far as can be known.
+    None,
+    /// Forward: what seems to be long past may have been a moment ago.
+    Forward(Duration),
+    /// Back, behind times that are stored.
+    Back(Duration),
+}
+
+/// One moment by the crawl's clock and by the machine's, which nobody can set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    /// Which start of the machine this is.
+    boot: String,
+    /// Milliseconds since that start, sleep included.
+    up_ms: u64,
+    /// The crawl's time.
+    at: Timestamp,
+}
+
+impl Anchor {
+    /// Returns the present moment, or `None` on a machine that does not tell one start from
+    /// another.
+    fn here(at: Timestamp) -> Option<Anchor> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let up_ms =
+            u64::try_from(up.tv_sec).ok()? * 1000 + u64::try_from(up.tv_nsec).ok()? / 1_000_000;
+        Some(Anchor { boot: boot.trim().to_owned(), up_ms, at })
     }
 }
 
@@ -293,6 +364,40 @@ mod tests {
         assert!("-1s".parse::<Span>().is_err());
         assert!("1 fortnight".parse::<Span>().is_err());
         assert_eq!("1.5s".parse::<Span>(), Ok(Span::millis(1500)));
+    }
+
+    /// Resumes a minute after an anchor that lies `wrong_ms` beside the wall clock.
+    fn check_step(wrong_ms: i64, want: Step) {
+        let clock = Clock::system(Timestamp::ZERO);
+        let mut anchor = clock.anchor().unwrap();
+        anchor.up_ms -= 60_000;
+        let at = anchor.at.as_millis().saturating_add_signed(-60_000 + wrong_ms);
+        anchor.at = Timestamp::from_millis(at);
+        let (resumed, step) = Clock::resume(Timestamp::ZERO, Some(&anchor));
+        let rounded =
+            |span: Duration| Duration::from_secs((span.as_secs_f64() / 10.0).round() as u64 * 10);
+        let step = match step {
+            Step::Forward(by) => Step::Forward(rounded(by)),
+            Step::Back(by) => Step::Back(rounded(by)),
+            Step::None => Step::None,
+        };
+        assert_eq!(step, want);
+        assert!(resumed.now() >= anchor.at.plus(Duration::from_secs(60)), "time runs on");
+    }
+
+    #[tokio::test]
+    async fn a_wall_clock_that_was_set_is_found_out_by_the_boot_clock() {
+        check_step(0, Step::None);
+        check_step(-3_600_000, Step::Forward(Duration::from_secs(3600)));
+        check_step(3_600_000, Step::Back(Duration::from_secs(3600)));
+    }
+
+    #[tokio::test]
+    async fn after_a_restart_of_the_machine_time_goes_on_from_what_is_stored() {
+        let floor = Clock::system(Timestamp::ZERO).now().plus(Duration::from_secs(7200));
+        let (clock, step) = Clock::resume(floor, None);
+        assert!(clock.now() >= floor);
+        assert!(matches!(step, Step::Back(by) if by > Duration::from_secs(7000)), "{step:?}");
     }
 
     #[test]

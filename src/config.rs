@@ -221,23 +221,30 @@ fn flatten(prefix: &str, table: &Table, rows: &mut Vec<(String, Value)>) {
 /// # Errors
 /// Returns the first thing that is wrong, with its place.
 pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, ConfigError> {
+    let Some(path) = file else { return read("configuration", "", overrides) };
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError {
+        place: name.clone(),
+        line: None,
+        column: None,
+        key: String::new(),
+        message: format!("cannot be read: {error}"),
+        hint: Some("name another with --config, or make one with `crawler init`".to_owned()),
+    })?;
+    read(&name, &text, overrides)
+}
+
+/// Reads and checks the text of a configuration, which errors call `name`.
+///
+/// # Errors
+/// Returns the first thing that is wrong, with its place.
+pub fn read(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, ConfigError> {
     let mut table = Table::new();
     let mut sources = BTreeMap::new();
-    let mut text = String::new();
-    let mut name = String::from("configuration");
-    if let Some(path) = file {
-        name = path.display().to_string();
-        text = std::fs::read_to_string(path).map_err(|error| ConfigError {
-            place: name.clone(),
-            line: None,
-            column: None,
-            key: String::new(),
-            message: format!("cannot be read: {error}"),
-            hint: Some("name another with --config, or make one with `crawler init`".to_owned()),
-        })?;
+    if !text.is_empty() {
         // Strictly by itself first, since only the text knows lines and columns.
-        toml::from_str::<Config>(&text).map_err(|error| at_place(&name, &text, &error))?;
-        table = toml::from_str(&text).map_err(|error| at_place(&name, &text, &error))?;
+        toml::from_str::<Config>(text).map_err(|error| at_place(name, text, &error))?;
+        table = toml::from_str(text).map_err(|error| at_place(name, text, &error))?;
         let mut rows = Vec::new();
         flatten("", &table, &mut rows);
         sources.extend(rows.into_iter().map(|(key, _)| (key, Source::File)));
@@ -251,7 +258,7 @@ pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Confi
         let message = error.message().to_owned();
         let guilty = overrides.iter().find(|change| one_is_wrong(change)).or(overrides.last());
         ConfigError {
-            place: guilty.map_or(name.clone(), place_of),
+            place: guilty.map_or(name.to_owned(), place_of),
             line: None,
             column: None,
             key: guilty.map_or(String::new(), |change| change.key.clone()),
@@ -260,8 +267,8 @@ pub fn load(file: Option<&Path>, overrides: &[Override]) -> Result<Loaded, Confi
         }
     })?;
     check(&config).map_err(|(key, message)| {
-        let (line, column) = locate(&text, &key).unzip();
-        ConfigError { place: name, line, column, key, message, hint: None }
+        let (line, column) = locate(text, &key).unzip();
+        ConfigError { place: name.to_owned(), line, column, key, message, hint: None }
     })?;
     Ok(Loaded { config, sources })
 }

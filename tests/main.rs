@@ -7,6 +7,8 @@ mod cli_dust;
 mod crash;
 mod dust_paper;
 mod extract;
+mod fuzz;
+mod hostile;
 mod loopback;
 mod sim;
 mod tidy;

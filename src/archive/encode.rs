@@ -3,6 +3,7 @@
 //! Digests and compression are done here, by whoever calls, so that many captures can be encoded at
 //! once while one task appends. Nothing here depends on where in a file the bytes will stand.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use uuid::Uuid;
 use super::capture::{Capture, DnsCapture, Profile, RevisitOf};
 use super::cdxj::{Entry, Source};
 use super::digest::payload_digest;
-use super::http::{Dechunker, is_chunked};
+use super::http::{Dechunker, is_chunked, is_coded, payload};
 use super::record::{Form, Kind, Record, WarcFields, urn};
 use super::{About, RevisitPolicy, Settings};
 use crate::clock::Timestamp;
@@ -119,7 +120,7 @@ impl Batch {
     fn answer(&self, capture: &Capture, answer: &Answer, of: Option<&RevisitOf>) -> Encoded {
         let id = Uuid::new_v4();
         let uri = capture.url.as_str();
-        let digest = payload_digest(payload_of(answer));
+        let digest = payload_digest(&payload_of(answer));
         let kind = if of.is_some() { Kind::Revisit } else { Kind::Response };
         // A block with status 304 would be replayed as an answer without a body; without a block,
         // replay takes head and body from the record that it refers to.
@@ -294,15 +295,18 @@ pub(super) fn warcinfo(
 
 /// Returns what the payload digest covers. Chunk framing that was cut off cannot be taken away by
 /// those who check the digest, so the bytes as they stand are the payload then.
-fn payload_of(answer: &Answer) -> &[u8] {
+fn payload_of(answer: &Answer) -> Cow<'_, [u8]> {
+    if is_coded(&answer.head_block) {
+        return Cow::Owned(payload(&answer.head_block, &answer.wire_body));
+    }
     if answer.truncated.is_some() && is_chunked(&answer.head_block) {
         let mut dechunker = Dechunker::default();
         dechunker.push(&answer.wire_body, &mut |_| {});
         if !dechunker.is_complete() {
-            return &answer.wire_body;
+            return Cow::Borrowed(&answer.wire_body);
         }
     }
-    &answer.payload
+    Cow::Borrowed(&answer.payload)
 }
 
 fn connection_fields(record: &mut Record, answer: &Answer) {

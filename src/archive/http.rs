@@ -49,6 +49,13 @@ pub(super) fn is_chunked(head: &[u8]) -> bool {
     header(head, "transfer-encoding").is_some_and(|te| te.to_ascii_lowercase().contains("chunked"))
 }
 
+/// Returns true if the transfer codings of the head are more than chunks. Those who check digests
+/// take chunk framing off and nothing else.
+pub(super) fn is_coded(head: &[u8]) -> bool {
+    let codings = header(head, "transfer-encoding").unwrap_or_default().to_ascii_lowercase();
+    codings.split(',').map(str::trim).any(|one| !matches!(one, "" | "chunked" | "identity"))
+}
+
 fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),

@@ -23,8 +23,8 @@ pub struct Settings {
     pub level: u32,
     /// Whether a CDXJ index is kept beside each file.
     pub cdxj: bool,
-    /// Whether the answers of name servers are kept as resource records of type `text/dns`, one for
-    /// each question asked.
+    /// Whether the answers of name servers are kept as resource records of type `text/dns`, one
+    /// for each question asked.
     pub dns: bool,
     /// When records are forced to the disk. A killed process loses nothing under any policy; this
     /// is about power cuts.

@@ -69,8 +69,10 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         .collect();
     if !common.quiet && !common.json {
         eprintln!(
-            "a web of {} hosts on loopback; the crawl goes to {}",
+            "a web of {} hosts on loopback; the crawl goes to {}\n\
+             watch it in another terminal: crawler top --dir {}",
             seeds.len(),
+            config.dir.display(),
             config.dir.display()
         );
     }

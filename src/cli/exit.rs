@@ -15,6 +15,8 @@ pub enum Exit {
     Nothing = 3,
     /// Done, but more URLs failed than `max_failures` allows.
     Failures = 4,
+    /// The running crawl does not do what was ordered, now.
+    Refused = 5,
     /// Stopped by a limit; the same command goes on.
     Limit = 10,
     /// Interrupted; the same command goes on.
@@ -33,12 +35,13 @@ pub enum Exit {
 
 impl Exit {
     /// All codes with their meanings, for help texts.
-    pub const ALL: [(Exit, &'static str); 12] = [
+    pub const ALL: [(Exit, &'static str); 13] = [
         (Exit::Complete, "complete"),
         (Exit::Internal, "a failure of the program or its machine"),
         (Exit::Usage, "wrong command line"),
         (Exit::Nothing, "nothing found"),
         (Exit::Failures, "done, but more failures than max_failures allows"),
+        (Exit::Refused, "the running crawl does not do what was ordered, now"),
         (Exit::Limit, "stopped by a limit; the same command goes on"),
         (Exit::Interrupted, "interrupted; the same command goes on"),
         (Exit::Disk, "the disk is full; the same command goes on when it is freed"),
@@ -62,6 +65,6 @@ mod tests {
     #[test]
     fn codes_never_change() {
         let codes: Vec<u8> = Exit::ALL.iter().map(|(exit, _)| *exit as u8).collect();
-        assert_eq!(codes, [0, 1, 2, 3, 4, 10, 11, 12, 13, 20, 75, 78]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 20, 75, 78]);
     }
 }

@@ -34,7 +34,7 @@ enum Format {
     Jsonl,
     /// A package that browsers replay
     Wacz,
-    /// A table with one row for every capture: text, digests, usage preferences, place in the archive
+    /// A table, one row a capture: text, digests, usage preferences, place in the archive
     Parquet,
     /// The main text of pages, one for every group of duplicates
     Text,

@@ -3,6 +3,9 @@
 //! Data goes to standard output, talk to standard error; every command takes `--json`. Only this
 //! module names `clap` and `anyhow`. It decides nothing: commands read, call and print.
 
+#[macro_use]
+mod terminal;
+
 mod audit;
 mod config;
 mod ctl;
@@ -17,9 +20,11 @@ mod explain;
 mod export;
 mod failed;
 mod fetch;
+
 mod identity;
 mod init;
 mod look;
+mod machine;
 mod manual;
 mod output;
 mod plan;
@@ -62,8 +67,8 @@ Examples:
   crawler report                                                the crawl as one page
   crawler audit                                                 prove that nobody was hurried
 
-Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 10 limit,
-11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
+Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 5 refused
+by the running crawl, 10 limit, 11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
 
 /// Flags that every command takes.
 #[derive(Clone, Debug, Args)]

@@ -43,8 +43,8 @@ pub(super) fn duration(span: Duration) -> String {
     }
 }
 
-/// Returns text of the web as it may be shown on a terminal: control characters, and characters that
-/// turn the direction of text or have no width, are written as escapes.
+/// Returns text of the web as it may be shown on a terminal: control characters, and characters
+/// that turn the direction of text or have no width, are written as escapes.
 pub(super) fn plain(text: &str) -> std::borrow::Cow<'_, str> {
     if !text.chars().any(is_unsafe) {
         return text.into();

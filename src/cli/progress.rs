@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::output::{bytes, duration, number};
+use super::terminal::shown;
 use crate::crawl::{Brake, Snapshot};
 
 /// Lines that go to a file come this often: a log is read later, and by people.
@@ -21,7 +22,7 @@ pub(super) async fn show(mut view: watch::Receiver<Option<Arc<Snapshot>>>) {
         let due = last.is_none_or(|at| snapshot.at.since(at) >= PLAIN_INTERVAL);
         if terminal {
             // Back to the line's start, and what is left of a longer line before goes.
-            eprint!("\r{}\x1b[K", line(&snapshot));
+            std::eprint!("\r{}\x1b[K", shown(&line(&snapshot)));
             let _ = std::io::stderr().flush();
         } else if due {
             last = Some(snapshot.at);

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use super::machine;
 use super::output::{duration, number};
 use super::{Exit, Failed, progress, quoted, report, speech};
 use crate::archive::{About, Archive, RevisitPolicy};
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Step, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::control::{Server, Steering};
 use crate::crawl::log::{CrawlLog, JsonLog};
 use crate::crawl::steer::{By, Channel, Order};
 use crate::crawl::{
     Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Store, Summary,
+    resume_clock,
 };
 use crate::dashboard::{self, Dashboard, DashboardError};
 use crate::db::Db;
@@ -37,6 +39,7 @@ pub(super) struct Talk {
 
 /// Runs a crawl to its end on this thread, with visits on all cores.
 pub(super) fn crawl(config: &Config, seeds: &[SeedUrl], talk: Talk) -> Result<Summary, Failed> {
+    let config = &machine::fitted(config)?;
     let shared = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("visits")
@@ -64,8 +67,9 @@ async fn on_loop(
         .with_context(|| format!("make the directory {}", state_dir.display()))?;
     let db = Arc::new(Db::open(&state_dir, &config.state)?);
     note_pid(&state_dir);
-    let floor = meta::session(&db)?.map_or(Timestamp::ZERO, |session| session.latest);
-    let clock = Arc::new(Clock::system(floor));
+    let (clock, step) = resume_clock(&db)?;
+    let clock = Arc::new(clock);
+    warn_of(step);
     let agent = user_agent(&config.name, VERSION, &config.contact);
     let archive = {
         // The writing task belongs to the visits' runtime.
@@ -212,6 +216,23 @@ fn options(config: &Config, visits: tokio::runtime::Handle, wake: Arc<Notify>) -
         disks: vec![config.dir.clone(), config.dir.join(&config.archive.dir)],
         wake,
         visits,
+    }
+}
+
+/// Says that the machine's clock was set, since the times of a crawl then differ from it.
+fn warn_of(step: Step) {
+    match step {
+        Step::None => {}
+        Step::Forward(by) => eprintln!(
+            "warning: the machine's clock was set forward by {}; hosts rest for as long as they \
+             would have without it",
+            duration(by)
+        ),
+        Step::Back(by) => eprintln!(
+            "warning: the machine's clock is {} behind times that the crawl has stored; its times go \
+             on from those, so records are dated ahead of the clock by that much",
+            duration(by)
+        ),
     }
 }
 

@@ -27,6 +27,12 @@ const CENSUS_EVERY: Duration = Duration::from_secs(3);
 /// A count rests this many times as long as it took, so that it costs at most a tenth of a core.
 const CENSUS_RESTS: u32 = 10;
 
+/// A count is anew for a single question when it is older than this.
+const CENSUS_OLD: Duration = Duration::from_secs(10);
+
+/// Time that a single question waits for it.
+const CENSUS_WAIT: Duration = Duration::from_secs(2);
+
 /// Time for clients to take the last line when the crawl has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -231,7 +237,10 @@ async fn client(stream: UnixStream, shared: &Shared, full: bool) -> io::Result<(
         };
         match Request::read(line) {
             Err(why) => say(&mut write, &refusal(Kind::Usage, why)).await?,
-            Ok(Request::Status) => say(&mut write, &status(shared)).await?,
+            Ok(Request::Status) => {
+                count_anew(shared).await;
+                say(&mut write, &status(shared)).await?;
+            }
             Ok(Request::Watch) => return watch_on(&mut lines, &mut write, shared).await,
             Ok(Request::Order(order)) => {
                 let reply = carry_out(shared, order, by).await;
@@ -267,14 +276,25 @@ fn status(shared: &Shared) -> Reply {
     Reply::Status(Box::new(Status { ended, snapshot, census, ..shared.about.clone() }))
 }
 
+/// Waits for a count of the state where the last one is old, but not for long.
+async fn count_anew(shared: &Shared) {
+    let mut census = shared.census.clone();
+    let now = shared.steering.clock.now();
+    let age = census.borrow_and_update().as_ref().map(|census| now.since(census.at));
+    if age.is_none_or(|age| age > CENSUS_OLD) {
+        let _watching = Watching::begin(&shared.watchers);
+        // What is there after that is good enough.
+        let _ = timeout(CENSUS_WAIT, census.changed()).await;
+    }
+}
+
 /// Sends the view of every second until the crawl ends or the client goes.
 async fn watch_on(
     lines: &mut BufReader<tokio::io::Take<OwnedReadHalf>>,
     write: &mut OwnedWriteHalf,
     shared: &Shared,
 ) -> io::Result<()> {
-    shared.watchers.send_modify(|watchers| *watchers += 1);
-    let _gone = scopeguard(|| shared.watchers.send_modify(|watchers| *watchers -= 1));
+    let _watching = Watching::begin(&shared.watchers);
     let mut snapshots = shared.steering.snapshots.clone();
     let mut ended = shared.ended.clone();
     loop {
@@ -305,16 +325,20 @@ async fn next_second(snapshots: &mut watch::Receiver<Option<Arc<Snapshot>>>) {
     }
 }
 
-struct OnDrop<F: FnMut()>(F);
+/// One more who watches, for as long as this lives.
+struct Watching<'w>(&'w watch::Sender<usize>);
 
-impl<F: FnMut()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
+impl<'w> Watching<'w> {
+    fn begin(watchers: &'w watch::Sender<usize>) -> Self {
+        watchers.send_modify(|watchers| *watchers += 1);
+        Watching(watchers)
     }
 }
 
-fn scopeguard<F: FnMut()>(leave: F) -> OnDrop<F> {
-    OnDrop(leave)
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|watchers| *watchers -= 1);
+    }
 }
 
 async fn carry_out(shared: &Shared, order: Order, by: By) -> Reply {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crawl::Snapshot;
 use crate::crawl::census::Census;
-use crate::crawl::steer::{Answer, Budget, Order, Refusal};
+use crate::crawl::steer::{Answer, Kind, Order, Refusal};
 
 /// What a client asks.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +65,6 @@ pub struct Status {
     /// What was counted last, some seconds ago.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub census: Option<Census>,
-    /// The budgets in force.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub budget: Option<Budget>,
 }
 
 /// What a client is told.
@@ -87,7 +84,7 @@ struct Line {
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     answer: Option<Answer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    kind: Option<crate::crawl::steer::Kind>,
+    kind: Option<Kind>,
 }
 
 impl Reply {
@@ -120,9 +117,7 @@ impl Reply {
         let answer = line.answer.unwrap_or_default();
         Ok(Reply::Said(match (line.ok, line.kind) {
             (true, _) => Ok(answer),
-            (false, kind) => {
-                Err(Refusal::new(kind.unwrap_or(crate::crawl::steer::Kind::Refused), answer.text))
-            }
+            (false, kind) => Err(Refusal::new(kind.unwrap_or(Kind::Refused), answer.text)),
         }))
     }
 }
@@ -130,7 +125,6 @@ impl Reply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::steer::Kind;
 
     #[test]
     fn requests_and_replies_are_read_as_they_were_written() {

@@ -13,7 +13,7 @@ use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
 use crate::filter::Usage;
-use crate::frontier::{Errand, Lease, PRIORITIES, UrlState};
+use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
 use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
@@ -22,6 +22,10 @@ const REDIRECT_POLL: Duration = Duration::from_secs(10);
 
 /// How long a redirected robots.txt may take before it counts as no answer.
 const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
+
+/// How long an answer on one port speaks for a host that does not answer on another. Longer, and a
+/// machine that is gone would be asked for each of its URLs on the other port.
+const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 
 /// A lease that may be used, and what was decided on the way.
 #[derive(Debug)]
@@ -65,9 +69,8 @@ impl State {
             }
             Errand::Probe(_) | Errand::Page => {}
         }
-        let url = lease.waiting.url.clone();
-        let origin = url.origin();
-        match self.ask_robots(&url, &origin, now)? {
+        let origin = lease.waiting.url.origin();
+        match self.ask_robots(&lease, now)? {
             Leave::Robots(target, hops) => {
                 let errand = Errand::Robots { origin, hops, row: false };
                 let lease = lease.exchange(&mut self.frontier, target, errand);
@@ -88,15 +91,19 @@ impl State {
         }
     }
 
-    fn ask_robots(
-        &mut self,
-        url: &CrawlUrl,
-        origin: &Origin,
-        now: Timestamp,
-    ) -> Result<Leave, CrawlError> {
-        let entry = self.robots_of(origin)?.filter(|entry| !entry.is_stale(now));
-        let Some(entry) = entry else {
-            return Ok(self.seek_robots(url, origin, now));
+    fn ask_robots(&mut self, lease: &Lease, now: Timestamp) -> Result<Leave, CrawlError> {
+        let (url, origin) = (&lease.waiting.url, lease.waiting.url.origin());
+        let pace = self.frontier.active(lease.host).map(|active| active.record.pace.clone());
+        // A host that had to rest for longer than its robots.txt is valid is asked for one page
+        // after each robots.txt, as far as that allows; else it would be asked for nothing else.
+        let rested = |entry: &robots::Entry| {
+            pace.as_ref().is_some_and(|pace| {
+                entry.fetched >= pace.last_ended && pace.next_allowed >= entry.valid_until
+            })
+        };
+        let usable = |entry: &robots::Entry| !entry.is_stale(now) || rested(entry);
+        let Some(entry) = self.robots_of(&origin)?.filter(|entry| usable(entry)) else {
+            return self.seek_robots(url, &origin, now);
         };
         let verdict = entry.allows(url);
         let reason = verdict.reason;
@@ -106,26 +113,65 @@ impl State {
             (false, failures) if failures >= self.settings.robots_failures_max => {
                 Leave::Refuse { reason: "robots-unreachable", detail: reason }
             }
+            // The others of the host must not wait for a port on which nobody answers.
+            (false, _)
+                if entry.is_stale(now) || self.answers_elsewhere(lease.host, &origin, now) =>
+            {
+                self.seek_robots(url, &origin, now)?
+            }
             (false, _) => Leave::Hold(entry.valid_until),
         })
     }
 
-    fn seek_robots(&mut self, url: &CrawlUrl, origin: &Origin, now: Timestamp) -> Leave {
+    fn seek_robots(
+        &mut self,
+        url: &CrawlUrl,
+        origin: &Origin,
+        now: Timestamp,
+    ) -> Result<Leave, CrawlError> {
         let first = CrawlUrl::parse(&robots::robots_url(url)).map(|target| (target, 0));
         let Some(pending) = self.pending_robots.get(origin) else {
-            return first.map_or_else(
+            return Ok(first.map_or_else(
                 |error| Leave::Refuse { reason: "bad-url", detail: error.to_string() },
                 |(target, hops)| Leave::Robots(target, hops),
-            );
+            ));
         };
         if pending.target.host_str() == url.host_str() {
-            return Leave::Robots(pending.target.clone(), pending.hops);
+            return Ok(Leave::Robots(pending.target.clone(), pending.hops));
         }
-        if now.since(pending.since) < REDIRECT_PATIENCE {
-            return Leave::Hold(now.plus(REDIRECT_POLL));
+        if now.since(pending.since) >= REDIRECT_PATIENCE {
+            let why = format!("{} did not answer for it in time", pending.target.host_str());
+            let mut batch = Batch::default();
+            self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            self.commit(batch, now)?;
         }
-        self.pending_robots.remove(origin);
-        Leave::Hold(now.plus(REDIRECT_POLL))
+        Ok(Leave::Hold(now.plus(REDIRECT_POLL)))
+    }
+
+    /// Counts a robots.txt as not answered, because the host that it redirects to does not answer.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn lose_robots(
+        &mut self,
+        batch: &mut Batch,
+        origin: Origin,
+        why: String,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        self.pending_robots.remove(&origin);
+        let previous = self.robots_of(&origin)?;
+        let lost = robots::FetchedRobots::NoAnswer(why);
+        let entry = robots::after_fetch(previous.as_deref(), lost, now, &self.robots_settings);
+        self.set_robots(batch, origin, entry);
+        Ok(())
+    }
+
+    /// Returns true if the host has answered lately, and last on another port than that of
+    /// `origin`: then what fails is that port and not the host.
+    pub(super) fn answers_elsewhere(&self, host: HostId, origin: &Origin, now: Timestamp) -> bool {
+        let lately = |at: Timestamp| now.since(at) < ANSWERED_LATELY;
+        self.answered.peek(&host).is_some_and(|(port, at)| *port != origin.port && lately(*at))
     }
 
     fn pass_gates(
@@ -145,7 +191,8 @@ impl State {
         let canonized = rules.canonize(&url);
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
-        if key != own && !rules.audits(&url) {
+        let is_checked = self.checks.remove(&own) || rules.audits(&url, &canonized.rules);
+        if key != own && !is_checked {
             if let Some(by) = self.other_holder(own, key)? {
                 let ids = canonized.rules.iter().map(|rule| rule.0).collect();
                 return self.suppress(lease, by, ids, rules.version(), now);

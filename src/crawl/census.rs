@@ -38,7 +38,8 @@ pub struct Census {
     pub parked: u64,
     /// Hosts that are given up.
     pub given_up: u64,
-    /// Hosts without a back queue that are worth a line: held, sleeping, waiting; longest backlogs.
+    /// Hosts without a back queue that are worth a line: held, sleeping, waiting; longest
+    /// backlogs.
     pub lines: Vec<HostLine>,
     /// Waiting URLs by priority.
     pub queue: [u64; PRIORITIES],

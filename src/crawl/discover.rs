@@ -10,6 +10,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError, Family};
+use crate::dust::RuleId;
 use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -138,6 +139,7 @@ impl State {
         let rules = self.rules.snapshot();
         let gate = filter.page(&*rules);
         let embeds_so_far = via.path.chars().rev().take_while(|letter| *letter == 'E').count();
+        let redirects_so_far = via.path.chars().rev().take_while(|letter| *letter == 'R').count();
         let from_seed = via.path.chars().all(|letter| letter == 'R');
         let mut accepted = Vec::with_capacity(links.len());
         for link in links {
@@ -150,6 +152,7 @@ impl State {
                 found: link.found,
                 hops,
                 embed_hops: if embed { embeds_so_far as u16 + 1 } else { 0 },
+                redirects: if redirect { redirects_so_far as u16 + 1 } else { 0 },
                 from_seed: redirect && from_seed,
                 nofollow: link.nofollow,
             };
@@ -295,7 +298,8 @@ impl State {
     }
 
     fn is_audited(&self, one: &Accepted<'_>) -> bool {
-        self.rules.snapshot().audits(&one.link.url)
+        let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
+        self.rules.snapshot().audits(&one.link.url, &rules)
     }
 
     fn queue_found(

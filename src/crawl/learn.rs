@@ -24,6 +24,9 @@ use crate::url::{CrawlUrl, Fingerprint, Host};
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
 
+/// How long the loop waits for the miner when nothing else is left to do.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// Locations of a sitemap that are looked at for the host that the site prefers.
 const LISTED_MAX: usize = 1_000;
 
@@ -130,10 +133,10 @@ impl State {
         fetched: Fetched,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let by = match seen::get(&self.db, key.fingerprint())? {
-            Some(Known::Itself) => key.fingerprint(),
-            Some(Known::By(by)) => by,
-            None => return Ok(()),
+        let by = match (self.stood.remove(&own), seen::get(&self.db, key.fingerprint())?) {
+            (Some(by), _) | (None, Some(Known::By(by))) => by,
+            (None, Some(Known::Itself)) => key.fingerprint(),
+            (None, None) => return Ok(()),
         };
         if by == own {
             return Ok(());
@@ -151,7 +154,7 @@ impl State {
         let Some(known) = known else { return Ok(()) };
         let rules = self.rules.snapshot().canonize(url).rules;
         self.seen_of.note_audit();
-        self.tell(Tell::Audited(rules, fetched, known, now));
+        self.tell(Tell::Audited(rules, Box::new(url.clone()), fetched, known, now));
         Ok(())
     }
 
@@ -361,16 +364,29 @@ impl State {
         }
     }
 
+    /// Waits until the miner has heard everything, and applies what it says; returns true if it
+    /// had anything to say but what it keeps.
+    ///
+    /// # Errors
+    /// Returns what the database or the log of rules says.
+    pub(super) fn hear_miner(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        if !self.learner.is_on() {
+            return Ok(false);
+        }
+        let said = self.learner.last_words(LAST_WORDS);
+        let news = said.iter().any(|one| !matches!(one, Said::Keep(..)));
+        self.said.extend(said);
+        self.apply_said(now)?;
+        Ok(news)
+    }
+
     /// Ends the miner's part of a run.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         if self.learner.is_on() {
-            let patience = std::time::Duration::from_secs(5);
-            let said = self.learner.last_words(patience);
-            self.said.extend(said);
-            self.apply_said(now)?;
+            self.hear_miner(now)?;
         }
         Ok(())
     }

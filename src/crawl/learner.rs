@@ -17,7 +17,7 @@ use crate::dust::declared::DeclaredRule;
 use crate::dust::{
     self, Fetched, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet, RuleState,
 };
-use crate::url::Site;
+use crate::url::{CrawlUrl, Site};
 
 /// Messages that may wait for the miner.
 const WAITING_MAX: usize = 4096;
@@ -73,7 +73,7 @@ pub(super) enum Tell {
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
     /// An audited URL, and what stands for it.
-    Audited(Vec<RuleId>, Fetched, Fetched, Timestamp),
+    Audited(Vec<RuleId>, Box<CrawlUrl>, Fetched, Fetched, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
@@ -237,8 +237,8 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, audited, known, now) => {
-                self.book.audit_result(&rules, audited, known, now);
+            Tell::Audited(rules, url, audited, known, now) => {
+                self.book.audit_result(&rules, &url, audited, known, now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
@@ -327,4 +327,35 @@ fn most_telling<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Rule> {
         all.truncate(SHOWN_MAX);
     }
     all.into_iter().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dust::{RuleKind, Scope, Source};
+
+    #[test]
+    fn of_many_rules_those_in_force_are_shown_before_all_others() {
+        let rules: Vec<Rule> = (0..1_000u64)
+            .map(|n| {
+                let (name, value) = (n.to_string(), String::new());
+                let kind = RuleKind::SetParameter { name, value };
+                let site = Site::new("example.org");
+                let mut rule =
+                    Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+                rule.evidence.suppressed = n;
+                rule.state = match n % 10 {
+                    0 => RuleState::Enforced,
+                    1 => RuleState::Shadow,
+                    _ => RuleState::Retired,
+                };
+                rule
+            })
+            .collect();
+        let shown = most_telling(rules.iter());
+        assert_eq!(shown.len(), SHOWN_MAX);
+        assert!(shown.iter().all(|rule| rule.state == RuleState::Enforced));
+        let few = most_telling(rules[..15].iter());
+        assert_eq!(few.len(), 15);
+    }
 }

@@ -5,7 +5,7 @@
 //! `crawler audit` proves politeness from and what `crawler dust mine` learns from.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -155,6 +155,25 @@ pub fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Bytes of the newest file that [`recent`] reads: some seconds of a fast crawl, longer than the
+/// state can be behind its log.
+const RECENT_BYTES: u64 = 1 << 20;
+
+/// Returns the newest lines; those that cannot be read are left out, since this is no audit.
+///
+/// # Errors
+/// Returns what the system says.
+pub fn recent(dir: &Path) -> io::Result<Vec<Line>> {
+    let Some(last) = files(dir)?.pop() else { return Ok(Vec::new()) };
+    let mut file = File::open(last)?;
+    let start = file.metadata()?.len().saturating_sub(RECENT_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(RECENT_BYTES).read_to_end(&mut bytes)?;
+    let lines = bytes.split(|byte| *byte == b'\n');
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
 fn name_of(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("{STEM}{number:05}.jsonl"))
 }
@@ -177,6 +196,12 @@ impl CrawlLog {
         let file = OpenOptions::new().create(true).append(true).open(&name).map_err(wrap)?;
         let (dir, size_max) = (dir.to_owned(), size_max.max(1 << 16));
         Ok(CrawlLog { dir, file, name, number, size, size_max, buffer: Vec::new() })
+    }
+
+    /// Returns the newest lines, as [`recent`].
+    pub(super) fn recent(&self) -> Result<Vec<Line>, CrawlError> {
+        recent(&self.dir)
+            .map_err(|why| CrawlError::Log { file: self.dir.display().to_string(), why })
     }
 
     fn cut_torn(name: &Path) -> io::Result<u64> {

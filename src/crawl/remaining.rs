@@ -1,15 +1,16 @@
 //! How long the crawl will still take: a range, from what every host must still be given.
 //!
 //! A host is asked one thing at a time with its gap between, so its backlog times its step is the
-//! least that it takes: the slowest host sets the floor. The ceiling adds what is not known yet: URLs
-//! that the waiting ones will lead to (by the yield of the latest pages), the size of hosts that
-//! have shown nothing yet (by that of others), tries at hosts in trouble, and repeated refusals.
+//! least that it takes: the slowest host sets the floor. The ceiling adds what is not known yet:
+//! URLs that the waiting ones will lead to (by the yield of the host's latest pages), the size of
+//! hosts that have shown nothing yet (by that of others), tries at hosts in trouble, and the pace
+//! that a host really had of late, where that is slower than its gap promises.
 //!
-//! The hosts are looked at in rounds of at most [`HOSTS_PER_TICK`] a second, so that the estimate of
-//! a crawl of millions of hosts is some minutes old rather than the crawl slower. Hours in which a
-//! host may not be asked count up to its next opening only.
+//! The hosts are looked at in rounds of at most [`HOSTS_PER_TICK`] a second, so that the estimate
+//! of a crawl of millions of hosts is some minutes old rather than the crawl slower. Hours in which
+//! a host may not be asked count up to its next opening only.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use super::settings::Settings;
@@ -18,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::db::families::hosts;
 use crate::db::families::meta::Counters;
 use crate::db::{Db, DbError};
-use crate::frontier::{Frontier, Grouping, HostRecord, Politeness};
+use crate::frontier::{Frontier, Grouping, HostId, HostRecord, Politeness};
 use crate::robots;
 
 /// Hosts that one tick looks at: some milliseconds.
@@ -27,20 +28,23 @@ const HOSTS_PER_TICK: usize = 2_000;
 /// Groups of hosts that are told apart.
 const GROUPS_MAX: usize = 100_000;
 
-/// Samples of how many URLs the pages led to.
-const SAMPLES_MAX: usize = 128;
-
-/// Part of the pages that the yield is measured on: the latest.
-const LATEST: f64 = 0.2;
-
-/// Yield from which no end is in sight: each page leads to nearly one more.
+/// Yield that is taken for no more than this: each page leads to nearly one more.
 const YIELD_MAX: f64 = 0.95;
+
+/// Least pages that a trend is taken from.
+const MARK_PAGES: u64 = 8;
+
+/// Hosts whose trend is followed, about 80 bytes each.
+const PASTS_MAX: usize = 200_000;
 
 /// Pages from which on a host's backlog says how large it is.
 const KNOWN_PAGES: u64 = 10;
 
 /// Share of the backlog that is fetched at least; the rest may be refused or saved by rules.
 const FETCHED_MIN: f64 = 0.8;
+
+/// Pages from which on a crawl has a ceiling.
+const PAGES_MIN: u64 = 10;
 
 /// What the ceiling allows for gaps that grow with a host's latency.
 const SLOWER: f64 = 1.25;
@@ -72,7 +76,52 @@ pub(super) struct Survey {
     next: u32,
     round: Round,
     whole: Round,
-    samples: VecDeque<(u64, u64)>,
+    pasts: HashMap<HostId, Past>,
+}
+
+/// A host at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Mark {
+    at: Timestamp,
+    done: u64,
+    /// Pages that were fetched or wait.
+    found: u64,
+}
+
+/// What a host was like some of its latest pages ago: between a fifth and a half of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Past {
+    older: Mark,
+    newer: Mark,
+}
+
+/// What a host's latest pages say of those to come.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Trend {
+    /// URLs that one waiting URL stands for, with all that it will lead to.
+    growth: f64,
+    /// Time from one page to the next, waits and all, in milliseconds.
+    step_ms: f64,
+}
+
+impl Past {
+    fn new(mark: Mark) -> Past {
+        Past { older: mark, newer: mark }
+    }
+
+    /// Takes in how the host is now; returns the trend since the older mark.
+    fn note(&mut self, now: Mark) -> Option<Trend> {
+        if now.done >= self.newer.done + self.newer.done / 4 + MARK_PAGES {
+            self.older = std::mem::replace(&mut self.newer, now);
+        }
+        let pages = now.done.saturating_sub(self.older.done);
+        if pages < MARK_PAGES {
+            return None;
+        }
+        let found = now.found.saturating_sub(self.older.found) as f64 / pages as f64;
+        let step_ms = now.at.since(self.older.at).as_secs_f64() * 1000.0 / pages as f64;
+        Some(Trend { growth: 1.0 / (1.0 - found.min(YIELD_MAX)), step_ms })
+    }
 }
 
 /// What the survey is told of the crawl.
@@ -95,11 +144,9 @@ impl Survey {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn tick(&mut self, known: &Known<'_>) -> Result<Remaining, DbError> {
-        self.sample(known.counters);
-        let growth = self.growth();
         let typical = self.whole.typical_size();
         let (from, mut looked) = (self.next, 0usize);
-        let round = &mut self.round;
+        let (round, pasts) = (&mut self.round, &mut self.pasts);
         let mut next = None;
         hosts::each_from(known.db, from, |record| {
             if looked == HOSTS_PER_TICK {
@@ -109,77 +156,40 @@ impl Survey {
             looked += 1;
             // A host with a back queue has its true record in the frontier.
             let active = known.frontier.active(record.id).map(|active| &active.record);
-            round.add(active.unwrap_or(&record), known, growth.unwrap_or(1.0), typical);
+            let record = active.unwrap_or(&record);
+            let trend = follow(pasts, record, known.now);
+            round.add(record, trend, known, typical);
             true
         })?;
         self.next = next.unwrap_or(0);
         if next.is_none() {
             self.whole = std::mem::take(&mut self.round);
         }
-        Ok(self.remaining(known, growth.is_some()))
+        Ok(self.whole.remaining(known))
     }
 
     /// Returns the host that sets the floor.
     pub(super) fn slowest(&self) -> Option<&Slowest> {
         self.whole.slowest.as_ref()
     }
+}
 
-    /// Notes how many URLs the pages so far have led to.
-    fn sample(&mut self, counters: &Counters) {
-        let ended = counters.done + counters.failed;
-        let accepted = ended + counters.queued + counters.in_flight;
-        let step = (ended as f64 * LATEST / (SAMPLES_MAX as f64 / 2.0)) as u64;
-        if self.samples.back().is_some_and(|(last, _)| ended <= last + step) {
-            return;
-        }
-        self.samples.push_back((ended, accepted));
-        let from = (ended as f64 * (1.0 - LATEST)) as u64;
-        while self.samples.len() > SAMPLES_MAX
-            || (self.samples.len() > 2 && self.samples[1].0 <= from)
-        {
-            self.samples.pop_front();
-        }
+/// Follows a host, as long as it has something to do.
+fn follow(pasts: &mut HashMap<HostId, Past>, record: &HostRecord, now: Timestamp) -> Option<Trend> {
+    if record.queued == 0 || !record.is_open() {
+        pasts.remove(&record.id);
+        return None;
     }
-
-    /// Returns how many URLs one waiting URL stands for, with all that it will lead to; `None`
-    /// while no end is in sight.
-    fn growth(&self) -> Option<f64> {
-        let (first, last) = (self.samples.front()?, self.samples.back()?);
-        let pages = last.0.saturating_sub(first.0);
-        if pages == 0 {
-            return None;
-        }
-        let found = last.1.saturating_sub(first.1) as f64 / pages as f64;
-        (found < YIELD_MAX).then(|| 1.0 / (1.0 - found))
+    let mark = Mark { at: now, done: record.done, found: record.done + record.queued };
+    if pasts.len() >= PASTS_MAX && !pasts.contains_key(&record.id) {
+        return None;
     }
-
-    fn remaining(&self, known: &Known<'_>, end_in_sight: bool) -> Remaining {
-        let whole = &self.whole;
-        let now = known.now.as_millis() as f64;
-        let left = known.left.map_or(f64::INFINITY, |left| left.as_secs_f64() * 1000.0);
-        let least = (whole.end_least - now).max(0.0);
-        // Hosts are worked off side by side: what all take, by the number of places, and the last.
-        let settings = known.frontier.settings();
-        let places = settings.back_queue_count().max(1) as f64;
-        let queued_for_place =
-            if whole.open as f64 > places { whole.work_ms / places } else { 0.0 };
-        let fetching = whole.fetching_ms / settings.in_flight_max.max(1) as f64;
-        let groups = whole.groups.values().copied().fold(0.0, f64::max);
-        let last = (whole.end_most - now).max(0.0);
-        let most = (last + queued_for_place + fetching).max(groups) + SLACK_MS;
-        Remaining {
-            floor_ms: least.min(left) as u64,
-            ceiling_ms: (end_in_sight || left.is_finite()).then(|| {
-                let most = if end_in_sight { most } else { left };
-                most.max(least).min(left) as u64
-            }),
-        }
-    }
+    pasts.entry(record.id).or_insert_with(|| Past::new(mark)).note(mark)
 }
 
 impl Round {
     /// Adds what a host will take.
-    fn add(&mut self, record: &HostRecord, known: &Known<'_>, growth: f64, typical: u64) {
+    fn add(&mut self, record: &HostRecord, trend: Option<Trend>, known: &Known<'_>, typical: u64) {
         if record.queued == 0 || !record.is_open() {
             if record.done > 0 {
                 self.sizes[(record.done.ilog2() as usize).min(31)] += 1;
@@ -191,10 +201,11 @@ impl Round {
         let wait = known.frontier.earliest(record).since(known.now).as_secs_f64() * 1000.0;
         let latency = record.pace.latency().as_secs_f64() * 1000.0;
         let step = step_ms(record, politeness, latency);
-        let queued = record.queued as f64;
-        let least = wait + (queued * FETCHED_MIN - 1.0).max(0.0) * step;
+        let real = trend.map_or(step, |trend| trend.step_ms);
+        let least = wait + (record.queued as f64 * FETCHED_MIN - 1.0).max(0.0) * step.min(real);
+        let growth = trend.map_or(1.0, |trend| trend.growth);
         let pages = pages_to_come(record, growth, typical, known.host_pages_max);
-        let most = wait + pages * step * SLOWER + trouble_ms(record, politeness, known, pages);
+        let most = wait + pages * step.max(real) * SLOWER + trouble_ms(record, politeness, known);
         self.open += 1;
         self.work_ms += most;
         self.fetching_ms += pages * latency;
@@ -211,6 +222,25 @@ impl Round {
             let delay = politeness.group_delay.get().as_secs_f64() * 1000.0;
             *self.groups.entry(group).or_default() += wait.max(pages * (latency + delay));
         }
+    }
+
+    fn remaining(&self, known: &Known<'_>) -> Remaining {
+        let now = known.now.as_millis() as f64;
+        let left = known.left.map_or(f64::INFINITY, |left| left.as_secs_f64() * 1000.0);
+        let least = (self.end_least - now).max(0.0).min(left);
+        if known.counters.done < PAGES_MIN {
+            let ceiling_ms = known.left.map(|left| left.as_millis() as u64);
+            return Remaining { floor_ms: least as u64, ceiling_ms };
+        }
+        // Hosts are worked off side by side: what all take, by the number of places, and the last.
+        let settings = known.frontier.settings();
+        let places = settings.back_queue_count().max(1) as f64;
+        let in_line = if self.open as f64 > places { self.work_ms / places } else { 0.0 };
+        let fetching = self.fetching_ms / settings.in_flight_max.max(1) as f64;
+        let groups = self.groups.values().copied().fold(0.0, f64::max);
+        let last = (self.end_most - now).max(0.0);
+        let most = (last + in_line + fetching).max(groups) + SLACK_MS;
+        Remaining { floor_ms: least as u64, ceiling_ms: Some(most.max(least).min(left) as u64) }
     }
 
     /// Returns the size that one host in ten exceeds, of those that are done.
@@ -248,15 +278,14 @@ fn pages_to_come(record: &HostRecord, growth: f64, typical: u64, host_pages_max:
     pages
 }
 
-/// Returns what a host in trouble may cost beside its pages, in milliseconds: tries until it is
-/// given up, and as many refusals as so far, page by page.
-fn trouble_ms(record: &HostRecord, politeness: &Politeness, known: &Known<'_>, pages: f64) -> f64 {
+/// Returns what the tries at a host in trouble may still cost, in milliseconds, until it is given
+/// up. What refusals cost is in the pace that it had.
+fn trouble_ms(record: &HostRecord, politeness: &Politeness, known: &Known<'_>) -> f64 {
     let ms = |span: crate::clock::Span| span.get().as_secs_f64() * 1000.0;
     let doubled = |first: f64, level: u32, most: f64| (first * 2f64.powi(level as i32)).min(most);
-    let pace = &record.pace;
     let mut cost = 0.0;
-    if pace.unreachable > 0 {
-        let tries = pace.unreachable..politeness.unreachable_max.min(30);
+    if record.pace.unreachable > 0 {
+        let tries = record.pace.unreachable..politeness.unreachable_max.min(30);
         let (first, most) = (ms(politeness.unreachable_initial), ms(politeness.backoff_max));
         cost += tries.map(|level| doubled(first, level, most)).sum::<f64>();
     }
@@ -265,14 +294,11 @@ fn trouble_ms(record: &HostRecord, politeness: &Politeness, known: &Known<'_>, p
         let (first, most) = (ms(known.robots.failure_ttl_min), ms(known.robots.failure_ttl_max));
         cost += tries.map(|level| doubled(first, level, most)).sum::<f64>();
     }
-    if pace.busy_total > 0 {
-        let again = f64::from(pace.busy_total) / (record.done.max(1) as f64) * pages;
-        let level = u32::from(pace.busy_level.clamp(1, 4));
-        let rest = doubled(ms(politeness.backoff_initial), level - 1, ms(politeness.backoff_max));
-        // Until the doublings are forgiven, each answer is followed by a longer rest.
-        let forgiven = f64::from(politeness.forgive_after * u32::from(pace.busy_level.min(30)));
-        let slow = ms(politeness.min_delay).max(100.0) * f64::from(1u32 << pace.busy_level.min(6));
-        cost += again.min(f64::from(pace.busy_total) * 2.0) * rest + forgiven.min(pages) * slow;
+    if record.pace.busy_level > 0 {
+        // Another refusal doubles the rest once more.
+        let level = u32::from(record.pace.busy_level.min(30));
+        let (first, most) = (ms(politeness.backoff_initial), ms(politeness.backoff_max));
+        cost += doubled(first, level, most);
     }
     cost
 }
@@ -282,22 +308,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_yield_of_the_latest_pages_decides_and_no_end_is_in_sight_while_it_is_one() {
-        let mut survey = Survey::default();
-        let mut counters = Counters::default();
-        for step in 0..1000u64 {
-            // The first half leads to two URLs a page, the second to one in two pages.
-            let found = if step < 500 { 2 * step } else { 1000 + (step - 500) / 2 };
-            counters.done = step;
-            counters.queued = found.saturating_sub(step) + 1;
-            survey.sample(&counters);
-            if step == 400 {
-                assert_eq!(survey.growth(), None);
+    fn the_latest_pages_of_a_host_say_what_its_next_ones_will_be_like() {
+        let mut past = Past::new(Mark::default());
+        let mut trend = None;
+        for page in 1..=1000u64 {
+            // The first half leads to two URLs a page and takes a second each, the second leads to
+            // one in two pages and takes three seconds.
+            let (found, at) = match page {
+                0..=500 => (2 * page, page * 1000),
+                _ => (1000 + (page - 500) / 2, 500_000 + (page - 500) * 3000),
+            };
+            let now = Mark { at: Timestamp::from_millis(at), done: page, found };
+            trend = past.note(now);
+            if page < MARK_PAGES {
+                assert_eq!(trend, None);
+            }
+            if page == 400 {
+                assert_eq!(trend.unwrap().growth, 1.0 / (1.0 - YIELD_MAX));
             }
         }
-        let growth = survey.growth().unwrap();
-        assert!((1.8..2.2).contains(&growth), "{growth}");
-        assert!(survey.samples.len() <= SAMPLES_MAX);
+        let Trend { growth, step_ms } = trend.unwrap();
+        assert!((1.9..2.1).contains(&growth), "{growth}");
+        assert!((2900.0..3100.0).contains(&step_ms), "{step_ms}");
     }
 
     #[test]

@@ -202,11 +202,16 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             if let Some(ended) = self.over(wait, now) {
                 // An order that was given before the end is carried out: it may leave work.
                 let done = matches!(ended, Ended::Complete | Ended::Parked);
-                match commands.try_recv() {
-                    Ok(command) if done => self.obey(command)?,
-                    _ => break ended,
+                if let Ok(command) = commands.try_recv()
+                    && done
+                {
+                    self.obey(command)?;
+                    continue;
                 }
-                continue;
+                if ended == Ended::Complete && self.stopping.is_none() && self.looks_again(now)? {
+                    continue;
+                }
+                break ended;
             }
             let until = match wait {
                 Wait::Until(at) => self.edge.clock.instant_of(at),
@@ -255,6 +260,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             && !self.state.is_readmitting();
         let left = self.state.counters.queued > 0;
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
+    }
+
+    /// Takes a last look at the rules where nothing else is left: what the miner still has to say,
+    /// and whether what the rules hide is still what they say. Returns true if there is more to do.
+    fn looks_again(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        Ok(self.state.hear_miner(now)?
+            || self.state.is_readmitting()
+            || self.state.check_rules(now)?)
     }
 
     pub(super) fn stop(&mut self, ended: Ended, now: Timestamp) {

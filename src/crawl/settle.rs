@@ -24,7 +24,7 @@ use crate::db::families::urls;
 use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
-use crate::frontier::{Behaviour, DoneState, Errand, Grouping, Lease, Rest, UrlState};
+use crate::frontier::{Behaviour, DoneState, Errand, Grouping, HostStatus, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -49,7 +49,7 @@ impl State {
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
         self.blame(admitted.lease.host, &mut visit, now)?;
-        let behaviour = behaviour_of(&visit);
+        let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
         self.counters.requests += 1;
         if let Outcome::Answer(answer) = &*visit.outcome {
@@ -93,6 +93,27 @@ impl State {
         self.note_fault(&line);
         self.part(&mut batch, finished.record, finished.parting)?;
         self.commit(batch, now)
+    }
+
+    /// Says what a visit tells of its host, and notes the port on which it answered. A port on
+    /// which nobody answers says nothing of a host that answers on another: else one link to it
+    /// would cost all its pages.
+    fn note_answer(&mut self, lease: &Lease, visit: &Visit) -> Behaviour {
+        let behaviour = behaviour_of(visit);
+        match behaviour {
+            Behaviour::Unreachable { .. }
+                if self.answers_elsewhere(lease.host, &lease.waiting.url.origin(), visit.ended) =>
+            {
+                Behaviour::Local
+            }
+            Behaviour::Good { .. } | Behaviour::Busy { .. } => {
+                if matches!(*visit.outcome, Outcome::Answer(_)) {
+                    self.answered.put(lease.host, (lease.waiting.url.port(), visit.ended));
+                }
+                behaviour
+            }
+            Behaviour::Unreachable { .. } | Behaviour::Local => behaviour,
+        }
     }
 
     /// Remembers a request that brought no page, for observers.
@@ -496,6 +517,13 @@ impl State {
         let host = target.host();
         if host != origin.host {
             let id = self.host_id(&host)?;
+            let status = self.host(id)?.map(|record| record.status);
+            if let Some(HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. }) =
+                status
+            {
+                let why = format!("it redirects to {host}, which is not crawled: {reason}");
+                return self.lose_robots(batch, origin, why, now);
+            }
             let item = Item::Robots { url: target.to_string(), origin: origin.clone(), hops };
             self.enqueue(batch, id, 0, &item)?;
         }

@@ -3,7 +3,7 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -81,6 +81,8 @@ pub struct State {
     robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// The port on which a host answered last, and when.
+    pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     models: LruCache<Site, SiteModel>,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
@@ -104,6 +106,10 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
+    /// Suppressed URLs that are fetched to check rules before the crawl ends.
+    pub(super) checks: HashSet<Fingerprint>,
+    /// Rules that were checked so, and how many of their URLs were.
+    pub(super) checked: HashMap<RuleId, usize>,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.
@@ -114,6 +120,8 @@ pub struct State {
     pub(super) journal: Option<JsonLog>,
     /// What observers see of rules and errors.
     pub(super) seen_of: Watched,
+    /// What stood for URLs that are on their way back, and came to nothing.
+    pub(super) stood: HashMap<Fingerprint, Fingerprint>,
     /// Representatives that came to nothing, and whose URLs must come back.
     pub(super) returning: VecDeque<Fingerprint>,
 }
@@ -211,6 +219,7 @@ impl State {
             agent: parts.agent,
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
@@ -228,11 +237,14 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
+            checks: HashSet::new(),
+            checked: HashMap::new(),
             changes,
             jobs: Jobs::default(),
             configured,
             journal: None,
             seen_of: Watched::default(),
+            stood: HashMap::new(),
             returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
@@ -286,6 +298,7 @@ impl State {
         let db = self.db.clone();
         let mut batch = Batch::default();
         let interrupted = self.release_leases(&mut batch, now)?;
+        self.keep_rests_of_log(now)?;
         self.counters.queued += self.counters.in_flight;
         self.counters.in_flight = 0;
         let counts = line::count(&db)?;
@@ -348,6 +361,20 @@ impl State {
             self.hosts.set(record);
         }
         Ok(leases.len())
+    }
+
+    /// The log is written before the state, so after a power cut it may know of requests that the
+    /// state has forgotten: their hosts rest all the same.
+    fn keep_rests_of_log(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        for line in self.log.recent()? {
+            let until = Timestamp::from_millis(line.next_allowed_ms);
+            let Some(url) = CrawlUrl::parse(&line.url).ok().filter(|_| until > now) else {
+                continue;
+            };
+            let id = self.host_id(&url.host())?;
+            self.change_host(id, |record| record.pace.hold_until(until))?;
+        }
+        Ok(())
     }
 
     /// Commits a batch together with everything that changed beside it.
@@ -684,6 +711,10 @@ impl State {
             queue::delete(&mut batch, &self.db, id, *place);
             let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
+            if let Item::Robots { origin, .. } = item {
+                let why = format!("it redirects to {}, which is given up", record.name);
+                self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
             {

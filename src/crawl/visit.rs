@@ -20,7 +20,7 @@ use crate::db::families::content::{self as contents, FirstCapture};
 use crate::db::{Db, DbError};
 use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
-use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request};
+use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request, Truncated};
 use crate::filter::{Filter, Found};
 use crate::robots::{self, Directives};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -153,8 +153,8 @@ where
         written: None,
     };
     let mut revisit = None;
-    if let (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) = (&*outcome, task.purpose) {
-        let mut facts = page_facts(&task, answer).map_err(VisitError::Db)?;
+    let (task, facts) = read(task, &outcome).await?;
+    if let (Outcome::Answer(answer), Some(mut facts)) = (&*outcome, facts) {
         visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
         let first = earlier(&task, answer).map_err(VisitError::Db)?;
         let own = task.url.fingerprint();
@@ -167,6 +167,43 @@ where
         visit.written = Some(patiently(|| edge.store.write(capture.clone())).await?);
     }
     Ok(visit)
+}
+
+/// Decoded bytes from which on a page is read where that holds no other host up: half a second of
+/// work, at the worst.
+const READ_ASIDE: usize = 1 << 20;
+
+/// Reads a page; what is none has no facts.
+async fn read(task: Task, outcome: &Arc<Outcome>) -> Result<(Task, Option<PageFacts>), VisitError> {
+    let large = match &**outcome {
+        Outcome::Answer(answer) => answer.body.len() > READ_ASIDE,
+        Outcome::Failed(_) => false,
+    };
+    if !large {
+        let facts = facts_of(&task, outcome).map_err(VisitError::Db)?;
+        return Ok((task, facts));
+    }
+    let outcome = outcome.clone();
+    let aside = tokio::task::spawn_blocking(move || {
+        let facts = facts_of(&task, &outcome);
+        (task, facts)
+    });
+    match aside.await {
+        Ok((task, facts)) => Ok((task, facts.map_err(VisitError::Db)?)),
+        // A bug of ours is told by whoever joins this visit.
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is going down, and this visit with it.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+fn facts_of(task: &Task, outcome: &Outcome) -> Result<Option<PageFacts>, DbError> {
+    match (outcome, task.purpose) {
+        (Outcome::Answer(answer), Purpose::Page | Purpose::Probe) => {
+            page_facts(task, answer).map(Some)
+        }
+        (Outcome::Answer(_), Purpose::Robots) | (Outcome::Failed(_), _) => Ok(None),
+    }
 }
 
 /// Writes to the archive; while the disk is full it waits, for the loop has paused the crawl
@@ -226,8 +263,7 @@ fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Cap
 
 fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     let content_type = answer.header_text("content-type");
-    let mime = content_type.as_deref().unwrap_or_default();
-    let mime = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let mime = media_type(content_type.as_deref().unwrap_or_default());
     let redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308)
         .then(|| answer.header_text("location"))
         .flatten()
@@ -269,6 +305,11 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         facts.canonical = extracted.canonical;
         facts.title = extracted.title;
         facts.links = extracted.links.into_iter().map(link_of).collect();
+        let refresh = answer.header_text("refresh");
+        let refresh = refresh.as_deref().and_then(extract::refresh_target);
+        if let Some(url) = refresh.and_then(|target| task.url.join(target).ok()) {
+            facts.links.push(Link { url, found: Found::Redirect, letter: 'R', nofollow: false });
+        }
     }
     facts.directives = Directives::read(
         meta.iter().map(|(name, content)| (name.as_str(), content.as_str())),
@@ -277,6 +318,17 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     );
     Ok(facts)
 }
+
+/// Returns the media type of a `Content-Type`, without what cannot stand in one and would only do
+/// harm in logs, and no longer than any that is registered.
+fn media_type(content_type: &str) -> String {
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    let sound = essence.chars().take_while(char::is_ascii_graphic).take(MEDIA_TYPE_MAX);
+    sound.collect::<String>().to_ascii_lowercase()
+}
+
+/// Two names of at most 127 characters with a slash between (RFC 6838 §4.2).
+const MEDIA_TYPE_MAX: usize = 255;
 
 fn link_of(link: extract::Link) -> Link {
     let letter = link.kind.hop_letter();
@@ -424,10 +476,33 @@ pub fn robots_outcome(
     };
     if matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
         let target = answer.header_text("location").and_then(|to| url.join(&to).ok());
-        return target.map_or(Ok(FetchedRobots::Redirects), Err);
+        return match target {
+            Some(target) if target.has_bad_port() => {
+                let detail = format!("it redirects to port {}", target.port());
+                Ok(FetchedRobots::NoAnswer(detail))
+            }
+            target => target.map_or(Ok(FetchedRobots::Redirects), Err),
+        };
+    }
+    let whole = answer.body.len() >= settings.max_bytes.as_len();
+    if let Some(why) = answer.truncated.filter(|_| !whole).and_then(broken_off)
+        && (200..300).contains(&answer.status)
+    {
+        return Ok(FetchedRobots::NoAnswer(format!("the answer was {why}")));
     }
     let fetched = FetchedRobots::from_answer(answer.status, &answer.body, agent, settings);
     Ok(fetched.asking(max_age(answer), retry_after(answer)))
+}
+
+/// Says how a robots.txt was lost on the way, so that rules are missing which nobody knows. What
+/// was cut at our own limit counts as far as it goes (RFC 9309 §2.5).
+fn broken_off(why: Truncated) -> Option<&'static str> {
+    match why {
+        Truncated::Time => Some("too slow"),
+        Truncated::Disconnect => Some("cut off"),
+        Truncated::Unspecified => Some("of a broken coding"),
+        Truncated::Length => None,
+    }
 }
 
 fn max_age(answer: &Answer) -> Option<Duration> {

@@ -122,3 +122,31 @@ impl Watched {
         named.map(|(id, rule)| (*id, rule.text.clone())).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dust::{RuleKind, Scope};
+    use crate::url::Site;
+
+    #[test]
+    fn what_the_miner_shows_is_its_evidence_and_not_what_was_saved() {
+        let site = Site::new("example.org");
+        let at = Timestamp::from_millis(7);
+        let kind = RuleKind::PathCase;
+        let mut rule = Rule::new(site, kind, Scope::default(), Source::Software, at);
+        let mut watched = Watched::default();
+        watched.load_rules([&rule].into_iter());
+        watched.note_suppressed(&[rule.id.0, rule.id.0]);
+        rule.evidence = Evidence { draws_same: 5, suppressed: 1, ..Evidence::default() };
+        watched.refresh(std::slice::from_ref(&rule), 9);
+        let known = &watched.rules[&rule.id];
+        assert_eq!((known.evidence.draws_same, known.saved), (5, 2));
+        assert_eq!((known.source, known.changed), (Some(Source::Software), at));
+        assert_eq!(watched.probes, 9);
+        let unknown = RuleId(1);
+        rule.id = unknown;
+        watched.refresh(&[rule], 9);
+        assert!(!watched.rules.contains_key(&unknown), "only events bring rules in");
+    }
+}

@@ -1,7 +1,7 @@
 //! Who may ask for what: the Host header, the token, and where a command comes from.
 //!
-//! Three attacks are meant. A page elsewhere that rebinds its own name to this machine is stopped by
-//! the Host header, which still says that name. A page elsewhere that sends a form or a script's
+//! Three attacks are meant. A page elsewhere that rebinds its own name to this machine is stopped
+//! by the Host header, which still says that name. A page elsewhere that sends a form or a script's
 //! request here is stopped by Origin, by Sec-Fetch-Site and by a header that only our page knows
 //! the value of. Somebody else on the network is stopped by the token.
 

@@ -14,10 +14,12 @@ pub(super) const COLUMNS: [&str; 8] =
 /// One moment: its time in milliseconds, then [`COLUMNS`].
 type Point = (u64, [f64; COLUMNS.len()]);
 
-/// Points at even distances from the beginning of the run to now.
+/// Points at even distances from the beginning of the run on, and the last one, whatever its
+/// distance.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
-    points: Vec<Point>,
+    kept: Vec<Point>,
+    latest: Option<Point>,
     /// Every how many snapshots a point is kept, as a power of two.
     thinned: u32,
     seen: u64,
@@ -31,33 +33,36 @@ struct Table {
 }
 
 impl History {
-    /// Notes a snapshot; the last one is always there, whatever the distance.
+    /// Notes a snapshot.
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
-        let stride = 1u64 << self.thinned.min(40);
-        if !self.seen.is_multiple_of(stride) {
-            // The newest point stands for a moment between two that are kept.
-            self.points.pop();
+        let point = point_of(snapshot);
+        self.latest = Some(point);
+        if self.seen.is_multiple_of(1 << self.thinned.min(60)) {
+            self.kept.push(point);
+            self.latest = None;
         }
-        self.points.push(point_of(snapshot));
         self.seen += 1;
-        if self.points.len() >= POINTS_MAX {
+        if self.kept.len() >= POINTS_MAX {
+            self.latest = Some(point);
             let mut number = 0;
-            self.points.retain(|_| {
+            self.kept.retain(|_| {
                 number += 1;
                 number % 2 == 1
             });
             self.thinned += 1;
-            // Counting goes on as if the points that are left were all there ever were.
-            self.seen = self.points.len() as u64 * (1 << self.thinned.min(40));
         }
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> + Clone {
+        self.kept.iter().chain(&self.latest)
     }
 
     /// Returns the points as JSON, by columns.
     pub(super) fn json(&self) -> String {
-        let column = |index: usize| self.points.iter().map(|(_, row)| row[index]).collect();
+        let column = |index: usize| self.points().map(|(_, row)| row[index]).collect();
         let table = Table {
             columns: COLUMNS,
-            times: self.points.iter().map(|(at, _)| *at).collect(),
+            times: self.points().map(|(at, _)| *at).collect(),
             values: (0..COLUMNS.len()).map(column).collect(),
         };
         serde_json::to_string(&table).unwrap_or_default()
@@ -100,8 +105,8 @@ mod tests {
     fn a_long_run_keeps_its_beginning_its_end_and_even_distances_in_bounded_room() {
         for seconds in [1, 2, 719, 720, 721, 5_000, 100_000] {
             let history = after(seconds);
-            let times: Vec<u64> = history.points.iter().map(|(at, _)| *at).collect();
-            assert!(times.len() < POINTS_MAX, "{seconds}: {}", times.len());
+            let times: Vec<u64> = history.points().map(|(at, _)| *at).collect();
+            assert!(times.len() <= POINTS_MAX, "{seconds}: {}", times.len());
             assert!(times.len() as u64 >= seconds.min(POINTS_MAX as u64 / 2 - 1), "{seconds}");
             assert_eq!(times[0], 0);
             assert_eq!(*times.last().unwrap(), 1_000 * (seconds - 1), "{seconds}");

@@ -260,7 +260,7 @@ pub(super) const METRICS: &[Metric] = &[
         "seconds",
         Gauge,
         "bound",
-        "Range of the remaining time; the ceiling is infinite while nothing is fetched",
+        "Range of the remaining time; the ceiling is infinite while no end is in sight",
         |s| {
             let floor = s.floor_ms() as f64 / 1000.0;
             let ceiling = s.ceiling_ms().map_or(f64::INFINITY, |ms| ms as f64 / 1000.0);

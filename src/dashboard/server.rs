@@ -148,8 +148,8 @@ impl Dashboard {
         self.address
     }
 
-    /// Waits until open pages have the last figures, two seconds at most; the crawl's snapshots must
-    /// have ended.
+    /// Waits until open pages have the last figures, two seconds at most; the crawl's snapshots
+    /// must have ended.
     pub fn close(self) {
         // A dashboard that broke has been reported by its own panic message.
         let _ = self.thread.join();

@@ -14,9 +14,9 @@ pub(super) const TOKEN_MIN: usize = 16;
 pub struct Settings {
     /// Address and port to listen on, such as `127.0.0.1:8400`; empty: no dashboard.
     pub listen: String,
-    /// File whose first line is the token that clients must show, at least 16 characters; needed on
-    /// anything but loopback. A file, so that the token never stands in a configuration that is
-    /// shown or archived.
+    /// File whose first line is the token that clients must show, at least 16 characters; needed
+    /// on anything but loopback. A file, so that the token never stands in a configuration
+    /// that is shown or archived.
     pub token_file: PathBuf,
     /// Host names by which the dashboard may be asked for, beside addresses and `localhost`.
     pub hosts: Vec<String>,

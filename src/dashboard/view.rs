@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::crawl::{Brake, FETCH_BOUNDS_MS, MARGIN_BOUNDS_MS, REST_REASONS, Snapshot};
 use crate::fetch::Failure;
 
+/// Failures of which the page shows the URL.
+const FAULTS_MAX: usize = 10;
+
 /// Three texts that a stream sends; the last two only when they have changed.
 #[derive(Clone, Debug)]
 pub(super) struct Published {
@@ -45,8 +48,8 @@ pub(super) fn view(snapshot: &Snapshot) -> Value {
         fields.remove("view");
         let (now, why) = why(snapshot);
         fields.insert("why".to_owned(), json!({ "now": now, "then": why }));
-        let range = json!({ "floor_ms": snapshot.floor_ms(), "ceiling_ms": snapshot.ceiling_ms() });
-        fields.insert("remaining".to_owned(), range);
+        let latest: Vec<_> = snapshot.view.faults.iter().take(FAULTS_MAX).collect();
+        fields.insert("faults".to_owned(), json!(latest));
         fields.insert("outcomes".to_owned(), outcomes(snapshot));
         let bounds = json!({
             "fetch_ms": FETCH_BOUNDS_MS,
@@ -113,7 +116,7 @@ fn why(snapshot: &Snapshot) -> (String, String) {
 pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::crawl::view::{DustView, HostLine, HostState, RuleLine, View};
+    use crate::crawl::view::{DustView, FaultLine, HostLine, HostState, RuleLine, View};
     use crate::crawl::{Ended, Remaining, Slowest, Tally};
     use crate::db::families::meta::{Counters, QueueShape};
     use crate::dust::{Evidence, RuleState, Source};
@@ -178,6 +181,11 @@ pub(super) mod tests {
                 reasons: [("status-200", 36), ("timeout", 2), ("out-of-scope", 7)]
                     .map(|(code, count)| (code.to_owned(), count))
                     .to_vec(),
+                faults: vec![FaultLine {
+                    at: Timestamp::from_millis(1_700_000_059_000),
+                    url: "http://host.example/<b>".to_owned(),
+                    what: "status 404".to_owned(),
+                }],
                 dust: DustView {
                     learns: true,
                     enforces: true,
@@ -212,6 +220,7 @@ pub(super) mod tests {
         assert_eq!(view["tally"]["fetch"]["counts"].as_array().unwrap().len(), bounds + 1);
         assert_eq!(view["outcomes"]["errors"], json!([["timeout", 2]]));
         assert_eq!(view["outcomes"]["decisions"], json!([["out-of-scope", 7]]));
+        assert_eq!(view["faults"][0]["what"], "status 404");
         assert_eq!(view["why"]["now"], "All 2 hosts with waiting URLs are resting.");
     }
 

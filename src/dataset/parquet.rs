@@ -28,7 +28,7 @@ const BATCH_BYTES: usize = 8 << 20;
 const GROUP_BYTES: usize = 64 << 20;
 
 /// The columns, their types in words, and what they mean. Their order is that of the file.
-pub const COLUMNS: [(&str, &str, &str); 26] = [
+pub const COLUMNS: [(&str, &str, &str); 27] = [
     ("url", "string", "URL as fetched, in normal form"),
     ("host", "string", "host name"),
     ("site", "string", "registrable domain"),
@@ -44,6 +44,7 @@ pub const COLUMNS: [(&str, &str, &str); 26] = [
     ("text_digest", "string", "digest of the main text by structure alone, as in the crawl log"),
     ("payload_digest", "string", "WARC-Payload-Digest"),
     ("bytes", "int64", "bytes of the decoded payload, as far as it was read"),
+    ("judged", "string", "how the crawl judged the URL: new, duplicate, thin, none, junk:KIND"),
     ("repeats", "bool", "true if the same main text came earlier in this file"),
     ("near_cluster", "string", "name of the cluster of nearly the same texts, if it is in one"),
     ("truncated", "string", "WARC-Truncated: why the body is short"),
@@ -172,6 +173,7 @@ fn batch(schema: &Arc<Schema>, rows: &[Row]) -> Result<RecordBatch, arrow_schema
         texts(rows, |row| row.text_digest.as_deref()),
         texts(rows, |row| row.payload_digest.as_deref()),
         numbers(rows, |row| row.bytes),
+        texts(rows, |row| row.judged.as_deref()),
         repeats(rows),
         texts(rows, |row| row.near_cluster.as_deref()),
         texts(rows, |row| row.truncated.as_deref()),

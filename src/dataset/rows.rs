@@ -14,9 +14,10 @@ use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
 use crate::content::{self, Boilerplate, Content, Page, SiteModel};
 use crate::crawl::{blocks_of, dups};
-use crate::db::families::{dust as sites, robots as robots_rows};
+use crate::db::families::{dust as sites, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::extract::{self, Extracted};
+use crate::frontier::UrlState;
 use crate::robots::{Entry, Robots, SignalScope};
 use crate::url::{CrawlUrl, Origin, Site};
 
@@ -63,6 +64,8 @@ pub struct Row {
     pub payload_digest: Option<String>,
     /// Bytes of the decoded payload, as far as it was read.
     pub bytes: Option<i64>,
+    /// How the crawl judged the last answer of this URL.
+    pub judged: Option<String>,
     /// True if the same main text came earlier in this export.
     pub repeats: bool,
     /// Number of the cluster of nearly the same texts that it is in.
@@ -174,6 +177,15 @@ impl<'a> Reader<'a> {
         self.clusters.get(&page).map(|cluster| format!("{cluster:016x}"))
     }
 
+    fn judged(&self, url: &CrawlUrl) -> Result<Option<String>, DbError> {
+        let Some(db) = self.db else { return Ok(None) };
+        let record = urls::get(db, url.fingerprint())?;
+        Ok(record.and_then(|record| match record.state {
+            UrlState::Done(done) => Some(done.content),
+            _ => None,
+        }))
+    }
+
     fn row(&mut self, found: &Found, block: &[u8]) -> Result<Row, DatasetError> {
         let uri = found.head.uri();
         let mut row = Row {
@@ -194,6 +206,7 @@ impl<'a> Reader<'a> {
         row.host = url.host_str().to_owned();
         row.site = url.site().to_string();
         row.near_cluster = self.cluster(&url);
+        row.judged = self.judged(&url)?;
         let path = url.path_and_query();
         for name in USAGE_HEADERS {
             if let Some(value) = found.http_header(name) {

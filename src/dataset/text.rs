@@ -5,7 +5,6 @@
 //! # http://example.org/story
 //! First block.
 //! Second block.
-//!
 //! ```
 //! A block of a text that begins with `#` is indented by one space, so that no page can pretend to
 //! be the head of another.
@@ -17,7 +16,8 @@ use std::path::Path;
 use super::rows::{Reader, Wanted};
 use super::{DatasetError, TEXTS_MAX, Written};
 
-/// Writes the texts; `all` also those that are there already.
+/// Writes the texts of pages; `all` also those that are there already. Error pages, in disguise or
+/// not, are left out unless a status is asked for.
 ///
 /// # Errors
 /// Returns what the archive, the database or the output says.
@@ -29,7 +29,11 @@ pub fn export_text(
 ) -> Result<Written, DatasetError> {
     let mut clusters = HashSet::new();
     reader.read(wanted, |row, written| {
-        let Some(text) = &row.text else {
+        // Error pages have text too, but none that anybody asked for unless by status.
+        let is_page = row.status.is_none_or(|status| (200..300).contains(&status));
+        let is_junk = row.judged.as_ref().is_some_and(|judged| judged.starts_with("junk:"));
+        let is_wanted = !wanted.selection.statuses.is_empty() || (is_page && !is_junk);
+        let Some(text) = row.text.as_ref().filter(|_| is_wanted) else {
             written.left_out_without_text += 1;
             return Ok(());
         };

@@ -45,6 +45,12 @@ pub enum DbError {
     /// No space is left on the disk.
     #[error("write the state: no space left on the disk; free some, the same command goes on")]
     Full,
+    /// RocksDB cannot read a file of the state.
+    #[error(
+        "read the state, which is damaged: {0}; `crawler verify` says what else is, and nothing but \
+         a copy of the state directory, or a new crawl in another directory, brings it back"
+    )]
+    Damaged(rocksdb::Error),
     /// RocksDB says so.
     #[error("use the state: {0}")]
     Rocks(rocksdb::Error),
@@ -52,6 +58,14 @@ pub enum DbError {
 
 impl From<rocksdb::Error> for DbError {
     fn from(error: rocksdb::Error) -> Self {
-        if error.as_ref().contains("No space left") { DbError::Full } else { DbError::Rocks(error) }
+        let text = error.as_ref();
+        let full = ["No space left", "File too large", "Disk quota exceeded"];
+        if full.iter().any(|sign| text.contains(sign)) {
+            return DbError::Full;
+        }
+        match error.kind() {
+            rocksdb::ErrorKind::Corruption => DbError::Damaged(error),
+            _ => DbError::Rocks(error),
+        }
     }
 }

@@ -16,11 +16,13 @@ pub struct Settings {
     pub cache: ByteSize,
     /// How often the write-ahead log is made safe against a power cut; `kill -9` needs none of it.
     pub sync_interval: Span,
+    /// Files of the state that are held open; fewer mean that tables are opened again and again.
+    pub open_files_max: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { cache: ByteSize::mib(48), sync_interval: Span::secs(1) }
+        Settings { cache: ByteSize::mib(48), sync_interval: Span::secs(1), open_files_max: 256 }
     }
 }
 
@@ -28,6 +30,7 @@ pub(super) struct Shared {
     cache: Cache,
     buffers: WriteBufferManager,
     env: Option<Env>,
+    open_files_max: u32,
 }
 
 impl Shared {
@@ -38,7 +41,7 @@ impl Shared {
             false,
             cache.clone(),
         );
-        Shared { cache, buffers, env }
+        Shared { cache, buffers, env, open_files_max: settings.open_files_max }
     }
 
     pub(super) fn database(&self) -> Options {
@@ -50,7 +53,7 @@ impl Shared {
         options.create_missing_column_families(true);
         options.set_write_buffer_manager(&self.buffers);
         options.set_max_total_wal_size(64 << 20);
-        options.set_max_open_files(256);
+        options.set_max_open_files(i32::try_from(self.open_files_max).unwrap_or(i32::MAX));
         options.set_keep_log_file_num(2);
         options.set_max_background_jobs(2);
         options.set_bytes_per_sync(1 << 20);

@@ -184,8 +184,8 @@ impl Resolve for HickoryResolver {
     }
 }
 
-/// The names that are being asked for, so that nobody asks twice at once: whoever comes second waits
-/// for the first, no longer than one lookup may take, and finds its answer in the cache.
+/// The names that are being asked for, so that nobody asks twice at once: whoever comes second
+/// waits for the first, no longer than one lookup may take, and finds its answer in the cache.
 #[derive(Debug, Default)]
 struct Asked(Mutex<HashMap<Host, Weak<tokio::sync::Mutex<()>>>>);
 

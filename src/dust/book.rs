@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::declared;
-use super::evidence::{Declared, Doc, Observation, Text};
+use super::evidence::{Declared, Doc, Observation};
 use super::fetched::{Fetched, agreement, of_page, speaks};
 use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
-use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
+use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -101,6 +101,9 @@ pub(crate) struct Entry {
     pub(crate) audit: Audit,
     pub(crate) retry_at: Timestamp,
     pub(crate) retired: u32,
+    /// Places of the site in which it is proved; everywhere, if there are none to tell.
+    #[serde(default)]
+    pub(crate) proven: Option<BTreeSet<u64>>,
     #[serde(skip)]
     pub(crate) trial: Option<Trial>,
 }
@@ -108,7 +111,7 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
     pub(crate) fn kept(&self) -> Entry {
-        Entry { rule: self.rule.clone(), trial: None, ..*self }
+        Entry { rule: self.rule.clone(), proven: self.proven.clone(), trial: None, ..*self }
     }
 }
 
@@ -141,7 +144,7 @@ pub struct RuleBook {
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
-    changed: bool,
+    pub(super) changed: bool,
 }
 
 impl RuleBook {
@@ -295,39 +298,6 @@ impl RuleBook {
         self.entries.get(&rule).map(|entry| entry.rule.site.clone())
     }
 
-    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
-    pub fn audit_result(
-        &mut self,
-        rules: &[RuleId],
-        audited: Fetched,
-        known: Fetched,
-        now: Timestamp,
-    ) {
-        let dead =
-            matches!(known, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
-        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
-        // A page that is known by a dead, forbidden or junk form alone is lost.
-        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
-        self.audited(rules, finding, now);
-    }
-
-    fn audited(&mut self, rules: &[RuleId], finding: Finding, now: Timestamp) {
-        for id in rules {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
-            if entry.rule.state != RuleState::Enforced {
-                continue;
-            }
-            match finding {
-                Finding::Same => entry.rule.evidence.audits_same += 1,
-                Finding::Failed => entry.rule.evidence.audits_failed += 1,
-                Finding::Unclear => {}
-            }
-            if entry.audit.record(finding, &self.settings.validate) {
-                self.retire(*id, "audits no longer agree", now);
-            }
-        }
-    }
-
     /// Takes an enforced rule out of force until the operator resumes it.
     pub fn suspend(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
         self.entries.contains_key(&id) && {
@@ -338,10 +308,11 @@ impl RuleBook {
 
     /// Puts a rule in force whatever its trial says: the operator knows.
     pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
-        self.entries.contains_key(&id) && {
-            self.become_state(id, RuleState::Enforced, reason, now);
-            true
-        }
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        // Whoever says so means everywhere.
+        entry.proven = None;
+        self.become_state(id, RuleState::Enforced, reason, now);
+        true
     }
 
     /// Takes a rule back: what it suppressed returns, and it is on trial again after the usual
@@ -407,7 +378,14 @@ impl RuleBook {
     pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
         let enforced = self.entries.values().filter(|e| e.rule.state == RuleState::Enforced);
         let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
-        RuleSet::compile(self.version, rules, self.settings.validate.audit_share)
+        let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
+        let doubted = self.entries.values().filter(|entry| entry.audit.sum > 0.0);
+        let set = set.doubting(doubted.map(|entry| entry.rule.id));
+        let proven = self.entries.values().filter_map(|entry| {
+            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX)?;
+            Some((entry.rule.id, places.clone()))
+        });
+        Ok(set.proven_in(proven))
     }
 
     /// Returns all rules in the order of their ids.
@@ -442,6 +420,7 @@ impl RuleBook {
                     audit: Audit::default(),
                     retry_at: Timestamp::ZERO,
                     retired: 0,
+                    proven: None,
                     trial: None,
                 };
                 self.entries.insert(entry.rule.id, entry);
@@ -575,7 +554,7 @@ impl RuleBook {
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(trial) = &mut entry.trial else { return };
-        trial.record(draw.stratum, finding, &self.settings.validate);
+        trial.record(draw, finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;
         self.settle(id, Some(draw), now);
@@ -590,7 +569,13 @@ impl RuleBook {
         }
         match trial.standing(&self.settings.validate) {
             Standing::Open => {}
-            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Accepted => {
+                let proven = trial.proven.clone();
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.proven = Some(proven);
+                }
+                self.become_state(id, RuleState::Enforced, "proved", now);
+            }
             Standing::Refuted => {
                 let reason = last.map_or_else(
                     || "refuted".to_owned(),
@@ -606,7 +591,7 @@ impl RuleBook {
         }
     }
 
-    fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
+    pub(super) fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
         if let Some(entry) = self.entries.get_mut(&id) {
             let wait = self.settings.validate.retry_after.get();
             entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));

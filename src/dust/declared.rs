@@ -69,7 +69,7 @@ pub fn no_vary_search(header: &str, url: &CrawlUrl) -> Vec<DeclaredRule> {
 /// canonical form, where that is one step: parameters left out, their order, the host, the scheme.
 /// Other steps are found by the search, which knows both URLs as one document.
 pub fn step(url: &CrawlUrl, target: &CrawlUrl) -> Option<DeclaredRule> {
-    if url.site() != target.site() || url.port() != target.port() {
+    if url.site() != target.site() || url.as_url().port() != target.as_url().port() {
         return None;
     }
     let everywhere = |kind| Some((kind, Scope::default()));

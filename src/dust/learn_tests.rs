@@ -258,17 +258,19 @@ fn a_site_that_changes_its_habits_gets_its_pages_back() {
     let rule = book.rules().find(|rule| rule.to_string().contains("item_")).unwrap().id;
     let fetched =
         |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
+    // A place like those that the rule was proved in.
+    let url = CrawlUrl::parse("http://example.com/item_7").unwrap();
     for i in 0..50 {
-        book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], &url, fetched(i), fetched(i), Timestamp::ZERO);
     }
     assert!(book.take_events().is_empty());
-    book.audit_result(&[rule], fetched(1), Fetched::Gone, Timestamp::ZERO);
+    book.audit_result(&[rule], &url, fetched(1), Fetched::Gone, Timestamp::ZERO);
     assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
     for i in 0..50 {
-        book.audit_result(&[rule], fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], &url, fetched(i), fetched(i), Timestamp::ZERO);
     }
     let drift = (1..=10).find(|i| {
-        book.audit_result(&[rule], fetched(*i), fetched(i + 1), Timestamp::ZERO);
+        book.audit_result(&[rule], &url, fetched(*i), fetched(i + 1), Timestamp::ZERO);
         book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)
     });
     assert_eq!(drift, Some(3));
@@ -322,4 +324,28 @@ fn declared_rules_come_first_and_must_still_be_proved() {
         .map(|rule| (rule.to_string(), rule.source))
         .collect();
     assert_eq!(sources, [("drop parameter \"sid\"".to_owned(), Source::Declared)]);
+}
+
+#[test]
+fn where_a_rule_is_not_proved_what_it_would_suppress_is_fetched() {
+    let model = Model { serve: forum };
+    let mut book = model.learn(model.crawl(forum_log())).book;
+    let rule = book.rules().find(|rule| rule.to_string().contains("item_")).unwrap().id;
+    let new = url("/item_7?view=x");
+    let audits = |book: &RuleBook, url: &CrawlUrl| book.rule_set().unwrap().audits(url, &[rule]);
+    let many = || (0..200).map(|n| url(&format!("/item_{n}?view=x")));
+    assert!(many().all(|url| audits(&book, &url)), "its parameter was never seen");
+    let known = || (0..200).map(|n| url(&format!("/item_{n}")));
+    let checked = known().filter(|url| audits(&book, url)).count();
+    assert!(checked < 20, "where it was proved, {checked} of 200 are fetched");
+    let page =
+        |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
+    for document in 1..=10 {
+        book.audit_result(&[rule], &new, page(document), page(document + 1), Timestamp::ZERO);
+    }
+    let state = book.rule(rule).map(|rule| rule.state);
+    assert_eq!(state, Some(RuleState::Enforced), "it still holds where it was proved");
+    assert!(many().all(|url| audits(&book, &url)), "and is not applied where it fails");
+    book.audit_result(&[rule], &new, page(3), page(3), Timestamp::ZERO);
+    assert!(!many().all(|url| audits(&book, &url)), "one agreement opens the place");
 }

@@ -6,7 +6,7 @@
 //! which none is found in ten rounds keeps its own form.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -15,6 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::apply::{Form, HashedMap, SiteRules};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
+use super::validate::places;
 use crate::url::{CrawlUrl, Site};
 
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
@@ -30,6 +31,10 @@ pub struct RuleSet {
     rules: Vec<Arc<Rule>>,
     sites: HashedMap<(Site, SiteRules)>,
     audit_per_million: u32,
+    /// Rules whose last audits raised a doubt, sorted.
+    doubted: Vec<RuleId>,
+    /// Places in which rules are proved; rules that are not named are proved everywhere.
+    proven: BTreeMap<RuleId, BTreeSet<u64>>,
 }
 
 /// The key under which a URL is known, and the rules that led to it.
@@ -61,7 +66,42 @@ impl RuleSet {
             sites.insert(xxh3_64(site.as_str().as_bytes()), (site.clone(), compiled));
         }
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
-        Ok(RuleSet { version, rules, sites, audit_per_million })
+        Ok(RuleSet {
+            version,
+            rules,
+            sites,
+            audit_per_million,
+            doubted: Vec::new(),
+            proven: BTreeMap::new(),
+        })
+    }
+
+    /// Names the rules whose last audits raised a doubt: half of what they suppress is fetched
+    /// until the doubt is gone, or the rule.
+    pub fn doubting(mut self, rules: impl IntoIterator<Item = RuleId>) -> RuleSet {
+        self.doubted = rules.into_iter().collect();
+        self.doubted.sort_unstable();
+        self
+    }
+
+    /// Says in which places of its site a rule is proved: what it would suppress elsewhere is
+    /// fetched, until that proves the place too.
+    pub(crate) fn proven_in(
+        mut self,
+        places: impl IntoIterator<Item = (RuleId, BTreeSet<u64>)>,
+    ) -> RuleSet {
+        self.proven = places.into_iter().collect();
+        self
+    }
+
+    fn is_unproven(&self, rule: RuleId, url: &CrawlUrl) -> bool {
+        let proven = self.proven.get(&rule);
+        proven.is_some_and(|proven| places(url).iter().any(|place| !proven.contains(place)))
+    }
+
+    /// Returns true where the last audits of a rule raised a doubt.
+    pub fn doubts(&self, rule: RuleId) -> bool {
+        self.doubted.binary_search(&rule).is_ok()
     }
 
     /// Returns the version; 0 before any rule was found.
@@ -95,10 +135,16 @@ impl RuleSet {
         self.rules_of(host).is_some()
     }
 
-    /// Decides whether a URL that the rules suppress is fetched all the same, to measure them. The
-    /// same URL meets the same answer in every version, so that repeating a page changes nothing.
-    pub fn audits(&self, url: &CrawlUrl) -> bool {
-        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < u64::from(self.audit_per_million)
+    /// Decides whether a URL that these rules suppress is fetched all the same, to measure them, or
+    /// since it belongs to a place where one of them is not proved. The same URL meets the same
+    /// answer under the same doubts, so that repeating a page changes nothing.
+    pub fn audits(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        if rules.iter().any(|rule| self.is_unproven(*rule, url)) {
+            return true;
+        }
+        let doubted = rules.iter().any(|rule| self.doubts(*rule));
+        let per_million = if doubted { MILLION / 2 } else { u64::from(self.audit_per_million) };
+        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < per_million
     }
 
     /// Finds the rules of a host without knowing where its registrable domain begins: every suffix

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::clock::Timestamp;
 use crate::dust::live::{LiveRules, RuleSet};
-use crate::dust::rule::{Rule, RuleKind, Scope, Segment, Source};
+use crate::dust::rule::{Rule, RuleId, RuleKind, Scope, Segment, Source};
 use crate::url::{CrawlUrl, Host, Site};
 
 fn rule(kind: RuleKind, scope: Scope) -> Arc<Rule> {
@@ -131,7 +131,8 @@ fn the_audit_share_is_kept_and_does_not_depend_on_the_version() {
     let set = RuleSet::compile(1, vec![drop("sid")], 0.05).unwrap();
     let other = RuleSet::compile(9, vec![drop("x")], 0.05).unwrap();
     let urls = (0..20_000).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}")).unwrap());
-    let audited: Vec<bool> = urls.map(|url| set.audits(&url) && other.audits(&url)).collect();
+    let audited: Vec<bool> =
+        urls.map(|url| set.audits(&url, &[]) && other.audits(&url, &[])).collect();
     let share = audited.iter().filter(|audited| **audited).count();
     assert!((850..1150).contains(&share), "{share}");
 }
@@ -176,4 +177,17 @@ proptest! {
         prop_assert_eq!(&CrawlUrl::parse(key.as_str()).unwrap(), &key);
         prop_assert_eq!(&*set.canonize(&key).key, &key);
     }
+}
+
+#[test]
+fn half_of_what_a_doubted_rule_suppresses_is_fetched() {
+    let doubted = RuleId(7);
+    let set = RuleSet::compile(1, Vec::new(), 0.01).unwrap().doubting([doubted]);
+    let count = |rules: &[RuleId]| {
+        let urls = (0..10_000).map(|n| CrawlUrl::parse(&format!("http://a.example/{n}")).unwrap());
+        urls.filter(|url| set.audits(url, rules)).count()
+    };
+    let (plain, often) = (count(&[RuleId(8)]), count(&[RuleId(8), doubted]));
+    assert!((50..200).contains(&plain), "{plain}");
+    assert!((4_800..5_200).contains(&often), "{often}");
 }

@@ -9,6 +9,7 @@
 //! learners found after it.
 
 mod apply;
+mod audit;
 pub mod book;
 mod corpus;
 pub mod declared;

@@ -41,7 +41,8 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Share of suppressed URLs that are fetched all the same.
+    /// Share of suppressed URLs that are fetched all the same; half of them after an audit that
+    /// failed, until the doubt is gone or the rule is.
     pub audit_share: f64,
     /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
     pub audit_failure_good: f64,
@@ -65,7 +66,7 @@ impl Default for Settings {
             probes_per_rule: 24,
             saving_factor: 0.5,
             probe_share_max: 0.10,
-            audit_share: 0.01,
+            audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,
             audit_threshold: 6.0,
@@ -115,8 +116,8 @@ impl Settings {
     }
 
     /// Returns true where a rule is worth its trial: it rewrites enough URLs to draw from, and what
-    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is known
-    /// without a fetch.
+    /// it would have saved pays for the probes. `known` is the share of draws whose outcome is
+    /// known without a fetch.
     pub(crate) fn is_worth(&self, evidence: &Evidence, source: Source, known: f64) -> bool {
         let least = f64::from(self.draws_min(source));
         let needed = (self.accept_at() - self.credit(evidence, source)) / self.success();
@@ -177,6 +178,8 @@ pub(crate) struct Trial {
     /// Probe fetches spent.
     pub(crate) probes: u32,
     draws_min: u32,
+    /// Places of the site in which a draw showed the same document.
+    pub(crate) proven: BTreeSet<u64>,
     /// URLs in sight that the rule rewrites.
     population: usize,
 }
@@ -222,6 +225,7 @@ impl Trial {
             pending: 0,
             probes: 0,
             draws_min,
+            proven: BTreeSet::new(),
             population,
         }
     }
@@ -240,10 +244,12 @@ impl Trial {
     }
 
     /// Takes in what a draw showed.
-    pub(crate) fn record(&mut self, stratum: usize, finding: Finding, settings: &Settings) {
+    pub(crate) fn record(&mut self, draw: &Draw, finding: Finding, settings: &Settings) {
         self.pending = self.pending.saturating_sub(1);
+        let stratum = draw.stratum;
         match finding {
             Finding::Same => {
+                self.proven.extend(places(&draw.url));
                 self.same += 1;
                 self.ratio += settings.success();
             }
@@ -346,6 +352,18 @@ fn features(url: &CrawlUrl) -> [String; 4] {
     [url.host_str().to_owned(), segment(), segment(), names.join("&")]
 }
 
+/// Most places of one kind that a rule is proved in; more first segments than this are names of
+/// items, not parts of the site.
+pub(crate) const PLACES_MAX: usize = 128;
+
+/// Returns the places of a site that a URL belongs to: what its parameters are called, and what its
+/// path begins with. A rule that was proved in some says nothing about others.
+pub(crate) fn places(url: &CrawlUrl) -> [u64; 2] {
+    let [host, segment, _, names] = features(url);
+    let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
+    [place(1, &format!("{host}?{names}")), place(2, &format!("{host}/{segment}"))]
+}
+
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Audit {
@@ -387,7 +405,7 @@ mod tests {
                 standing => return (standing, trial),
             }
             let draw = trial.draw().unwrap();
-            trial.record(draw.stratum, truth(&draw.url), &settings);
+            trial.record(&draw, truth(&draw.url), &settings);
         }
     }
 

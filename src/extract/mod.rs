@@ -45,6 +45,7 @@ pub use facts::{
     TextBlock,
 };
 pub use link_header::{HeaderLink, link_header};
+pub use refresh::target as refresh_target;
 pub use settings::Settings;
 pub use sitemap::{Sitemap, SitemapError, sitemap};
 pub use srcset::srcset;

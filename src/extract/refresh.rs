@@ -1,7 +1,8 @@
 //! `meta http-equiv=refresh` (WHATWG HTML §4.2.5.3, "shared declarative refresh steps").
 
-/// Returns where a refresh leads, as written; `None` where it only reloads or is no refresh.
-pub(super) fn target(content: &str) -> Option<&str> {
+/// Returns where a refresh leads, as written; `None` where it only reloads or is no refresh. The
+/// value of a `Refresh` header has the same form.
+pub fn target(content: &str) -> Option<&str> {
     let rest = content.trim_start_matches(is_space);
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 && !rest.starts_with('.') {

@@ -10,10 +10,11 @@ use bytes::{Bytes, BytesMut};
 use hyper::body::Frame;
 use tokio::time::{Instant, sleep_until};
 
+use super::turns::{SMALL_MAX, Turn, Turns, tied};
 use super::{Settings, Truncated};
 
 /// Bounds of one body.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BodyBounds {
     /// Bytes without transfer coding.
     pub(super) bytes_max: usize,
@@ -23,14 +24,22 @@ pub(super) struct BodyBounds {
     pub(super) window_bytes: u64,
     /// Length of a window.
     pub(super) window: Duration,
+    /// What it needs to become large.
+    pub(super) turns: Turns,
 }
 
 impl BodyBounds {
-    pub(super) fn new(settings: &Settings, bytes_max: usize, deadline: Instant) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        bytes_max: usize,
+        deadline: Instant,
+        turns: &Turns,
+    ) -> Self {
         let window = settings.rate_window.get().max(Duration::from_millis(1));
         // At least one byte: a body that stands still is always too slow.
         let window_bytes = (settings.rate_min.get() as f64 * window.as_secs_f64()) as u64;
-        BodyBounds { bytes_max, deadline, window_bytes: window_bytes.max(1), window }
+        let (window_bytes, turns) = (window_bytes.max(1), turns.clone());
+        BodyBounds { bytes_max, deadline, window_bytes, window, turns }
     }
 }
 
@@ -39,6 +48,8 @@ impl BodyBounds {
 pub(super) struct Gathered {
     pub(super) payload: Bytes,
     pub(super) truncated: Option<Truncated>,
+    /// Held if the payload is large.
+    pub(super) turn: Option<Turn>,
 }
 
 /// Reads frames until the body ends or a bound is reached; `poll_frame` drives the connection, and
@@ -54,6 +65,7 @@ pub(super) async fn gather(
     let mut window_start_len = 0;
     let mut timer = pin!(sleep_until(window_end.min(bounds.deadline)));
     let mut frames = 0u32;
+    let mut turn = None;
     let truncated = loop {
         let step = std::future::poll_fn(|cx| match poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Step::Frame(frame)),
@@ -68,6 +80,16 @@ pub(super) async fn gather(
                 }
                 if parts.full || over() {
                     break Some(Truncated::Length);
+                }
+                if parts.len() > SMALL_MAX && turn.is_none() {
+                    turn = bounds.turns.take(bounds.deadline).await;
+                    if turn.is_none() {
+                        break Some(Truncated::Time);
+                    }
+                    // The server was not to blame for the wait.
+                    window_start_len = parts.len();
+                    window_end = Instant::now() + bounds.window;
+                    timer.as_mut().reset(window_end.min(bounds.deadline));
                 }
                 // A body that never pauses never lets the timer be asked.
                 if frames.is_multiple_of(FRAMES_PER_LOOK) && Instant::now() >= bounds.deadline {
@@ -87,7 +109,7 @@ pub(super) async fn gather(
             }
         }
     };
-    Gathered { payload: parts.finish(), truncated }
+    Gathered { payload: tied(parts.finish(), turn.as_ref()), truncated, turn }
 }
 
 const FRAMES_PER_LOOK: u32 = 64;
@@ -179,7 +201,8 @@ mod tests {
 
     fn bounds(bytes_max: usize) -> BodyBounds {
         let settings = Settings::default();
-        BodyBounds::new(&settings, bytes_max, Instant::now() + Duration::from_secs(60))
+        let deadline = Instant::now() + Duration::from_secs(60);
+        BodyBounds::new(&settings, bytes_max, deadline, &Turns::new(1))
     }
 
     #[test]
@@ -205,6 +228,20 @@ mod tests {
     fn a_body_that_stands_still_is_given_up_with_what_came() {
         let got = run(bounds(9), vec![b"abc"], false);
         assert_eq!((&got.payload[..], got.truncated), (&b"abc"[..], Some(Truncated::Time)));
+    }
+
+    #[test]
+    fn a_large_body_waits_for_its_turn_until_its_deadline() {
+        let half: &'static [u8] = &[b'x'; SMALL_MAX / 2 + 1];
+        let free = bounds(4 * SMALL_MAX);
+        let got = run(free.clone(), vec![half, half, half], true);
+        assert_eq!((got.payload.len(), got.truncated), (3 * half.len(), None));
+        assert!(run(free.clone(), vec![half], true).turn.is_none());
+        let again = run(free.clone(), vec![half, half, half], true);
+        assert_eq!((again.payload.len(), again.truncated), (2 * half.len(), Some(Truncated::Time)));
+        drop(got);
+        let after = run(free, vec![half, half, half], true);
+        assert_eq!((after.payload.len(), after.truncated), (3 * half.len(), None));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::body::{BodyBounds, Gathered, gather};
 use super::chunked::framed_len;
-use super::coding::{Bounds, Codings, Decoded, codings, decode};
+use super::coding::{Bounds, Coding, Codings, Decoded, codings, decode};
 use super::connect::{Connected, Connector};
 use super::http1::Http1;
 use super::http2::{self, Http2};
@@ -21,6 +21,7 @@ use super::pool::{Link, Pool, Wire};
 use super::recorder::{Blocks, Overflow, Record};
 use super::request::{RequestMaker, authority, without_credentials};
 use super::signature::{SignatureError, Signer};
+use super::turns::{SMALL_MAX, Turn, Turns, tied};
 use super::{
     Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Settings, Timing, Truncated,
 };
@@ -66,6 +67,7 @@ pub struct HyperFetch {
     pool: Pool,
     /// Origins that offer HTTP/2 and cannot speak it.
     only_http1: Mutex<HashSet<Origin>>,
+    turns: Turns,
     clock: Arc<Clock>,
 }
 
@@ -89,6 +91,7 @@ impl HyperFetch {
             connector: Connector::new(settings)?,
             pool: Pool::new(settings.idle_max, settings.idle_for.get()),
             only_http1: Mutex::default(),
+            turns: Turns::new(settings.large_max),
             settings: settings.clone(),
             clock,
         })
@@ -218,7 +221,7 @@ impl HyperFetch {
             return Err(Broken { blocks, ..Broken::new(failure, detail) });
         }
         let (head, mut body) = response.into_parts();
-        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline);
+        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline, &self.turns);
         let coded = head.headers.contains_key(TRANSFER_ENCODING);
         let over = || coded && record.overflow() == Some(Overflow::Body);
         let expected = content_length(&head.headers);
@@ -318,7 +321,7 @@ impl HyperFetch {
         let (head, mut body) = response.into_parts();
         let blocks = Blocks { head: http2::head_block(head.status, &head.headers), ..blocks };
         let bytes_max = self.settings.body_max_for(request.purpose);
-        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline);
+        let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline, &self.turns);
         let poll = |cx: &mut std::task::Context<'_>| {
             hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)
         };
@@ -343,7 +346,7 @@ impl HyperFetch {
         tls: Option<(String, String)>,
         visit: &mut Visit,
     ) -> Answer {
-        let Gathered { payload, truncated } = parts.gathered;
+        let Gathered { payload, truncated, mut turn } = parts.gathered;
         let wire_body = parts.wire_body.unwrap_or_else(|| payload.clone());
         let bounds = Bounds {
             bytes_max: self.settings.decoded_max_for(request.purpose),
@@ -351,8 +354,10 @@ impl HyperFetch {
             ratio_free: self.settings.ratio_free.as_len(),
         };
         let max = self.settings.codings_max;
-        let transfer = undo(&payload, &parts.headers, TRANSFER_ENCODING, max, bounds).await;
-        let content = undo(&transfer.body, &parts.headers, CONTENT_ENCODING, max, bounds).await;
+        let undoing = Undoing { max, bounds, turns: &self.turns, deadline: visit.deadline };
+        let headers = &parts.headers;
+        let transfer = undoing.undo(&payload, headers, TRANSFER_ENCODING, &mut turn).await;
+        let content = undoing.undo(&transfer.body, headers, CONTENT_ENCODING, &mut turn).await;
         let broken = (!transfer.whole || !content.whole).then_some(Truncated::Unspecified);
         let headers = parts
             .headers
@@ -511,29 +516,58 @@ fn is_chunked(headers: &HeaderMap) -> bool {
     last.is_some_and(|coding| coding.trim().eq_ignore_ascii_case("chunked"))
 }
 
-async fn undo(
-    payload: &Bytes,
-    headers: &HeaderMap,
-    field: hyper::header::HeaderName,
+/// How codings are undone.
+struct Undoing<'f> {
+    /// Codings on top of each other.
     max: usize,
     bounds: Bounds,
-) -> Decoded {
-    let values = headers.get_all(field).iter().map(|value| value.as_bytes());
-    match codings(values, max) {
-        Codings::TooMany => Decoded { body: Bytes::new(), whole: false },
-        Codings::Known(codings) if codings.is_empty() => {
-            Decoded { body: payload.clone(), whole: true }
+    turns: &'f Turns,
+    deadline: Instant,
+}
+
+impl Undoing<'_> {
+    /// Undoes what a header says; an output that grows large needs a turn, if there is none yet.
+    async fn undo(
+        &self,
+        payload: &Bytes,
+        headers: &HeaderMap,
+        field: hyper::header::HeaderName,
+        turn: &mut Option<Turn>,
+    ) -> Decoded {
+        let values = headers.get_all(field).iter().map(|value| value.as_bytes());
+        let codings = match codings(values, self.max) {
+            Codings::TooMany => return Decoded { body: Bytes::new(), whole: false },
+            Codings::Known(codings) if codings.is_empty() => {
+                return Decoded { body: payload.clone(), whole: true };
+            }
+            Codings::Known(codings) => codings,
+        };
+        let length = payload.len();
+        let small = Bounds { bytes_max: SMALL_MAX.min(self.bounds.bytes_max), ..self.bounds };
+        if turn.is_none() && small.output_max(length) < self.bounds.output_max(length) {
+            let decoded = decode_aside(payload, &codings, small).await;
+            if decoded.whole {
+                return decoded;
+            }
+            *turn = self.turns.take(self.deadline).await;
+            if turn.is_none() {
+                return decoded;
+            }
         }
-        Codings::Known(codings) if payload.len() < DECODE_ASIDE => {
-            decode(payload, &codings, bounds)
-        }
-        Codings::Known(codings) => {
-            let payload = payload.clone();
-            let decoded = tokio::task::spawn_blocking(move || decode(&payload, &codings, bounds));
-            // It fails only if the runtime is going down.
-            decoded.await.unwrap_or(Decoded { body: Bytes::new(), whole: false })
-        }
+        let decoded = decode_aside(payload, &codings, self.bounds).await;
+        Decoded { body: tied(decoded.body, turn.as_ref()), ..decoded }
     }
+}
+
+/// Decodes a long payload where it holds nobody up.
+async fn decode_aside(payload: &Bytes, codings: &[Coding], bounds: Bounds) -> Decoded {
+    if payload.len() < DECODE_ASIDE {
+        return decode(payload, codings, bounds);
+    }
+    let (payload, codings) = (payload.clone(), codings.to_vec());
+    let decoded = tokio::task::spawn_blocking(move || decode(&payload, &codings, bounds));
+    // It fails only if the runtime is going down.
+    decoded.await.unwrap_or(Decoded { body: Bytes::new(), whole: false })
 }
 
 /// Returns an error with its causes in one line.

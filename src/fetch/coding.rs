@@ -69,7 +69,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    fn output_max(&self, input: usize) -> usize {
+    /// Returns how much may come out of so many bytes.
+    pub(super) fn output_max(&self, input: usize) -> usize {
         let by_ratio = input.saturating_mul(self.ratio_max as usize).max(self.ratio_free);
         by_ratio.min(self.bytes_max)
     }

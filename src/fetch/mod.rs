@@ -24,6 +24,7 @@ mod request;
 mod roots;
 mod settings;
 mod signature;
+mod turns;
 
 pub use client::{FetchError, HyperFetch};
 pub use failure::RetryPolicy;

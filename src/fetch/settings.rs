@@ -37,6 +37,9 @@ pub struct Settings {
     pub decoded_max: ByteSize,
     /// Both limits for robots.txt, of which RFC 9309 §2.5 wants at least 500 KiB read.
     pub robots_body_max: ByteSize,
+    /// Bodies larger than 1 MiB, as sent or decompressed, that are held at once over all hosts;
+    /// others wait. 16 of them are at most 16 times `body_max` twice and `decoded_max` once.
+    pub large_max: usize,
     /// Decompressed bytes per wire byte; past `ratio_free` a body that exceeds it is a bomb. Text
     /// stays below 50; gzip cannot exceed 1,032.
     pub ratio_max: u32,
@@ -82,6 +85,7 @@ impl Default for Settings {
             body_max: ByteSize::mib(10),
             decoded_max: ByteSize::mib(32),
             robots_body_max: ByteSize::mib(1),
+            large_max: 16,
             ratio_max: 250,
             ratio_free: ByteSize::mib(1),
             codings_max: 3,

@@ -32,6 +32,8 @@ pub struct Candidate<'a> {
     pub hops: u16,
     /// Embeds in a row at the end of the path from the seed, this one included.
     pub embed_hops: u16,
+    /// Redirects in a row at the end of the path from the seed, this one included.
+    pub redirects: u16,
     /// True if nothing but redirects lies between a seed and this URL.
     pub from_seed: bool,
     /// True if the link says rel=nofollow.
@@ -42,13 +44,31 @@ impl<'a> Candidate<'a> {
     /// Returns a seed.
     pub fn seed(url: &'a CrawlUrl) -> Self {
         let (found, from_seed) = (Found::Seed, true);
-        Candidate { url, via: None, found, hops: 0, embed_hops: 0, from_seed, nofollow: false }
+        Candidate {
+            url,
+            via: None,
+            found,
+            hops: 0,
+            embed_hops: 0,
+            redirects: 0,
+            from_seed,
+            nofollow: false,
+        }
     }
 
     /// Returns a plain link of a page.
     pub fn link(url: &'a CrawlUrl, via: &'a CrawlUrl, hops: u16) -> Self {
         let (found, via) = (Found::Link, Some(via));
-        Candidate { url, via, found, hops, embed_hops: 0, from_seed: false, nofollow: false }
+        Candidate {
+            url,
+            via,
+            found,
+            hops,
+            embed_hops: 0,
+            redirects: 0,
+            from_seed: false,
+            nofollow: false,
+        }
     }
 }
 

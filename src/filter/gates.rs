@@ -117,7 +117,7 @@ impl Filter {
             return Verdict::no(Reason::Excluded(pattern));
         }
         if candidate.found == Found::Seed {
-            let fault = shape::length_fault(candidate.url, &self.settings);
+            let fault = shape::seed_fault(candidate.url, &self.settings);
             return fault.map_or_else(|| Verdict::yes(Reason::Seed), Verdict::no);
         }
         if let Some(fault) = shape::fault(candidate.url, &self.settings) {
@@ -125,6 +125,10 @@ impl Filter {
         }
         if let Some(limit) = shape::over(candidate.hops.into(), self.settings.hops_max.into()) {
             return Verdict::no(Reason::TooManyHops(limit));
+        }
+        let redirects_max = self.settings.redirects_max.into();
+        if let Some(limit) = shape::over(candidate.redirects.into(), redirects_max) {
+            return Verdict::no(Reason::TooManyRedirects(limit));
         }
         match candidate.found {
             Found::Embed => self.schedule_embed(candidate),

@@ -110,6 +110,10 @@ reasons! {
     LinkNofollow = "link-nofollow", "the link says nofollow";
     /// Too many links away from its seed.
     TooManyHops(Limit) = "too-many-hops", "too many hops";
+    /// Too many redirects in a row.
+    TooManyRedirects(Limit) = "too-many-redirects", "too many redirects in a row";
+    /// A port that no browser connects to.
+    BadPort(u16) = "bad-port", "a port of another protocol";
     /// URL too long; bytes.
     UrlTooLong(Limit) = "url-too-long", "URL too long";
     /// Too many path segments.
@@ -168,8 +172,10 @@ impl fmt::Display for Reason {
             | Reason::TypeNotArchived(what)
             | Reason::StatusNotExtracted(what)
             | Reason::TypeNotExtracted(what) => write!(f, ": {what}"),
+            Reason::BadPort(port) => write!(f, ": {port}"),
             Reason::EmbedTooDeep(limit)
             | Reason::TooManyHops(limit)
+            | Reason::TooManyRedirects(limit)
             | Reason::UrlTooLong(limit)
             | Reason::PathTooDeep(limit)
             | Reason::PathRepeats(limit)

@@ -34,6 +34,9 @@ pub struct Settings {
     /// Most links from a seed. High by default: long lists are paged, and traps are recognised by
     /// their content long before.
     pub hops_max: u16,
+    /// Most redirects in a row; 20 is where browsers stop. They cost no hops, so that only this
+    /// ends a chain that grows for ever.
+    pub redirects_max: u16,
     /// Longest URL in bytes; 2048 is what servers and browsers have in common.
     pub url_length_max: u32,
     /// Most segments of a path.
@@ -85,6 +88,7 @@ impl Default for Settings {
             embed_hops_max: 5,
             seed_redirects: true,
             hops_max: 100,
+            redirects_max: 20,
             url_length_max: 2048,
             path_depth_max: 32,
             path_repeat_max: 3,

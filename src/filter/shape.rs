@@ -7,13 +7,16 @@ use super::settings::Settings;
 
 /// Returns what is wrong with the shape of a URL. Linear in its length but for sorting segments.
 pub(super) fn fault(url: &CrawlUrl, settings: &Settings) -> Option<Reason> {
-    length_fault(url, settings)
+    seed_fault(url, settings)
         .or_else(|| path_fault(url.path(), settings))
         .or_else(|| query_fault(url.as_url().query().unwrap_or_default(), settings))
 }
 
-/// Returns what is wrong with the length alone: the one limit that seeds must keep too.
-pub(super) fn length_fault(url: &CrawlUrl, settings: &Settings) -> Option<Reason> {
+/// Returns what is wrong with the length or the port: the limits that seeds must keep too.
+pub(super) fn seed_fault(url: &CrawlUrl, settings: &Settings) -> Option<Reason> {
+    if url.has_bad_port() {
+        return Some(Reason::BadPort(url.port()));
+    }
     over(url.as_str().len(), settings.url_length_max.into()).map(Reason::UrlTooLong)
 }
 
@@ -69,6 +72,10 @@ mod tests {
     #[test]
     fn looks_alone_can_condemn_a_url() {
         check("http://a.test/", None);
+        check("http://a.test:8080/", None);
+        check("http://a.test:25/", Some("bad-port"));
+        check("https://a.test:6667/", Some("bad-port"));
+        check("http://a.test:0/", Some("bad-port"));
         check("http://a.test/1/2/3/4/5/6/7/8", None);
         check("http://a.test/1/2/3/4/5/6/7/8/", None);
         check("http://a.test/1/2/3/4/5/6/7/8/9", Some("path-too-deep"));

@@ -48,8 +48,8 @@ pub struct Settings {
     pub backoff_max: Span,
     /// Good answers in a row that forgive one doubling.
     pub forgive_after: u32,
-    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After a
-    /// fault of ours it does not double.
+    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After
+    /// a fault of ours it does not double.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed.
     pub unreachable_max: u32,

@@ -25,7 +25,7 @@ pub(super) fn duplicates(facts: &Facts<'_>) -> Section {
         vec![
             Cell::Count(cluster.pages as u64),
             Cell::Share(cluster.least_resemblance),
-            Cell::Text(urls.join("  ")),
+            Cell::Urls(urls),
         ]
     });
     let columns =
@@ -99,7 +99,7 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
             Cell::Count(e.probes.into()),
             of(e.audits_same, e.audits_failed),
             Cell::Count(e.suppressed),
-            Cell::Text(rule.changed.to_rfc3339()),
+            Cell::time(rule.changed),
             Cell::Text(rule.id.to_string()),
         ]
     });
@@ -123,11 +123,11 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
     let rows = facts.events.iter().map(|event| {
         let from = event.from.map_or_else(|| "new".to_owned(), word);
         vec![
-            Cell::Text(event.at.to_rfc3339()),
+            Cell::time(event.at),
             Cell::Text(event.site.to_string()),
             Cell::Text(safe::cut(&event.text, 300)),
             Cell::Text(format!("{from} → {}", word(event.to))),
-            Cell::Text(safe::cut(&event.reason, 400)),
+            Cell::Text(safe::text(&event.reason, 400)),
         ]
     });
     let columns = [
@@ -177,7 +177,7 @@ pub(super) fn redirects(facts: &Facts<'_>) -> Section {
     let rows = facts.chains.iter().map(|(steps, status)| {
         vec![
             Cell::Count(steps.len().saturating_sub(1) as u64),
-            Cell::Text(steps.join(" → ")),
+            Cell::Urls(steps.clone()),
             Cell::Text(if *status == 0 { "no answer".to_owned() } else { status.to_string() }),
         ]
     });

@@ -140,7 +140,7 @@ pub(super) fn refusals(facts: &Facts<'_>) -> Section {
     let columns = [("reason", "reason"), ("times", "times")];
     let mut reasons =
         Table::new("reasons", "Every reason that was given", &columns, rows.collect());
-    reasons.rows.sort_by(|a, b| order_of(b).cmp(&order_of(a)));
+    reasons.rows.sort_by_key(|row| std::cmp::Reverse(order_of(row)));
     reasons.shown = 0;
     let by_robots: u64 = state.robots.values().map(|c| c.count).sum::<u64>() + state.robots_beyond;
     Section {

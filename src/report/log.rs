@@ -247,7 +247,7 @@ impl LogFacts {
         if let Some(kind) = line.content.strip_prefix("junk:") {
             self.junk_total += 1;
             if self.junk.len() < EXAMPLES_MAX {
-                let evidence = safe::cut(line.evidence.as_deref().unwrap_or_default(), 200);
+                let evidence = safe::text(line.evidence.as_deref().unwrap_or_default(), 200);
                 let (kind, url) = (kind.to_owned(), line.url.clone());
                 self.junk.push(JunkPage { kind, url, evidence });
             }

@@ -11,6 +11,9 @@ use crate::db::families::meta::Counters;
 /// Upper ends of the classes of latency, in milliseconds.
 const LATENCY_CLASSES: [u64; 11] = [10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 600_000];
 
+/// Depths that the page shows at once.
+const DEPTHS_SHOWN: usize = 10;
+
 /// From what was found to what was kept.
 pub(super) fn funnel(facts: &Facts<'_>) -> Section {
     let Counters { discovered, known, suppressed, refused, failed, .. } = facts.state.counters;
@@ -89,7 +92,7 @@ pub(super) fn time(facts: &Facts<'_>) -> Section {
     let rows = series.buckets().iter().zip(&sums).enumerate().map(|(at, (tally, sum))| {
         let from = series.origin() + at as u64 * series.width();
         vec![
-            Cell::text(crate::clock::Timestamp::from_millis(from).to_rfc3339()),
+            Cell::time(crate::clock::Timestamp::from_millis(from)),
             Cell::Count(tally.requests),
             Cell::Count(tally.pages),
             Cell::Count(tally.new),
@@ -192,9 +195,12 @@ pub(super) fn depth(facts: &Facts<'_>) -> Section {
         ("saved", "saved by rules"),
         ("failed", "failed"),
     ];
-    let depth_table = Table::new("depth", "By hops from the seeds", &columns, rows.collect());
-    let deep: Vec<(String, u64)> =
-        depths.iter().map(|(depth, at)| (depth.to_string(), at.done)).collect();
+    let mut depth_table = Table::new("depth", "By hops from the seeds", &columns, rows.collect());
+    depth_table.shown = DEPTHS_SHOWN;
+    let deepest = depths.keys().next_back().map_or(0, |deepest| deepest + 1);
+    let at = |depth: u16| depths.get(&depth).map_or(0, |at| at.done);
+    let fetched: Vec<u64> = (0..deepest).map(at).collect();
+    let deep = deep(&fetched);
     let (first, took) = (&facts.log.first_byte, &facts.log.took);
     let classes = classes(first);
     let whole = self::classes(took);
@@ -231,6 +237,24 @@ pub(super) fn depth(facts: &Facts<'_>) -> Section {
         ],
         tables: vec![depth_table, quantile_table, class_table],
     }
+}
+
+/// Names the depths at which nearly all pages are, and adds up the few deeper ones.
+fn deep(fetched: &[u64]) -> Vec<(String, u64)> {
+    let all: u64 = fetched.iter().sum();
+    let mut sum = 0;
+    let nearly_all = |count: &u64| {
+        sum += count;
+        sum * 200 >= all * 199
+    };
+    let last = fetched.iter().position(nearly_all).map_or(0, |at| at + 1);
+    let last = if last + 1 >= fetched.len() { fetched.len() } else { last };
+    let mut named: Vec<(String, u64)> =
+        fetched[..last].iter().enumerate().map(|(at, n)| (at.to_string(), *n)).collect();
+    if last < fetched.len() {
+        named.push((format!("{last}+"), fetched[last..].iter().sum()));
+    }
+    named
 }
 
 fn classes(histogram: &Histogram<u32>) -> Vec<(String, u64)> {
@@ -275,5 +299,24 @@ pub(super) fn settings(facts: &Facts<'_>) -> Section {
         text: "With these, the crawl can be made again. Credentials are left out.".to_owned(),
         plots: Vec::new(),
         tables: vec![changed, every, versions],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(fetched: &[u64], want: &[(&str, u64)]) {
+        let named = deep(fetched);
+        let named: Vec<(&str, u64)> = named.iter().map(|(name, n)| (&name[..], *n)).collect();
+        assert_eq!(named, want, "{fetched:?}");
+    }
+
+    #[test]
+    fn a_long_tail_of_depths_is_added_up() {
+        check(&[], &[]);
+        check(&[1], &[("0", 1)]);
+        check(&[1, 1000, 1000, 1, 1, 1], &[("0", 1), ("1", 1000), ("2", 1000), ("3+", 3)]);
+        check(&[5, 5, 5], &[("0", 5), ("1", 5), ("2", 5)]);
     }
 }

@@ -96,7 +96,7 @@ fn section(section: &Section) -> Markup {
             h2 id={ (section.id) "-title" } { (section.title) }
             p { (section.text) }
             @for one in &section.plots { (plot(one)) }
-            @for one in &section.tables { (table(one)) }
+            div class="tables" { @for one in &section.tables { (table(one)) } }
         }
     }
 }
@@ -115,7 +115,7 @@ fn table(table: &Table) -> Markup {
     let shown = table.shown.min(table.rows.len());
     let (head, tail) = table.rows.split_at(shown);
     html! {
-        div class="table" id={ "table-" (table.id) } {
+        div class=(if is_small(table) { "table small" } else { "table" }) id={ "table-" (table.id) } {
             h3 {
                 (table.title) " "
                 small {
@@ -140,6 +140,16 @@ fn table(table: &Table) -> Markup {
             }
         }
     }
+}
+
+/// Small tables stand side by side where there is room.
+fn is_small(table: &Table) -> bool {
+    let is_wide = |cell: &Cell| match cell {
+        Cell::Url(_) | Cell::Urls(_) => true,
+        Cell::Text(text) => text.len() > 40,
+        _ => false,
+    };
+    table.columns.len() <= 4 && !table.rows.iter().flatten().any(is_wide)
 }
 
 fn count(table: &Table) -> String {
@@ -172,7 +182,7 @@ fn rows(table: &Table, rows: &[Vec<Cell>]) -> Markup {
 fn is_number(table: &Table, column: usize) -> bool {
     let first = table.rows.iter().filter_map(|row| row.get(column));
     let known = first.clone().find(|cell| **cell != Cell::None);
-    known.is_some_and(|cell| !matches!(cell, Cell::Text(_) | Cell::Url(_)))
+    known.is_some_and(|cell| !matches!(cell, Cell::Text(_) | Cell::Url(_) | Cell::Urls(_)))
 }
 
 fn cell(cell: &Cell) -> Markup {
@@ -180,10 +190,10 @@ fn cell(cell: &Cell) -> Markup {
     match cell {
         Cell::None => html! { td class="number" { "–" } },
         Cell::Text(text) => html! { td class=[class_of(text)] { (text) } },
-        Cell::Url(url) if url.starts_with("http://") || url.starts_with("https://") => html! {
-            td class="long" { a href=(url) rel="noreferrer noopener nofollow" { (url) } }
+        Cell::Url(url) => html! { td class="long" { (link(url)) } },
+        Cell::Urls(urls) => html! {
+            td class="long urls" { @for url in urls { span { (link(url)) } } }
         },
-        Cell::Url(url) => html! { td class="long" { (url) } },
         Cell::Count(n) => number(grouped(*n)),
         Cell::Bytes(n) => number(bytes(*n)),
         Cell::Share(share) => {
@@ -200,11 +210,22 @@ fn cell(cell: &Cell) -> Markup {
     }
 }
 
+/// Only what a browser fetches like any page becomes a link.
+fn link(url: &str) -> Markup {
+    if url.starts_with("http://") || url.starts_with("https://") {
+        html! { a href=(url) rel="noreferrer noopener nofollow" { (url) } }
+    } else {
+        html! { (url) }
+    }
+}
+
 fn class_of(text: &str) -> Option<&'static str> {
     match text {
         "enforced" | "kept" => Some("good"),
         text if text.starts_with("BROKEN") || text == "retired" => Some("bad"),
+        text if text.len() == 20 && text.ends_with('Z') && text.contains('T') => Some("time"),
         text if text.len() > 40 => Some("long"),
+        text if text.len() > 16 => Some("phrase"),
         _ => None,
     }
 }

@@ -1,12 +1,13 @@
 //! Drawings as SVG. Colours are given as attributes, which the page's style sheet replaces in the
-//! dark; each drawing is made twice, for wide and for narrow screens, so that letters stay readable.
+//! dark; each drawing is made twice, for wide and for narrow screens, so that letters stay
+//! readable.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Plot;
-use super::series::Series;
+use super::series::{Series, Tally};
 
 /// Letters and axes.
 const INK: RGBColor = RGBColor(0x24, 0x2B, 0x33);
@@ -32,6 +33,9 @@ pub(super) struct Bar {
     pub(super) value: u64,
     pub(super) is_rest: bool,
 }
+
+/// Which count of a tally a line shows.
+type Pick = fn(&Tally) -> u64;
 
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -67,7 +71,7 @@ pub(super) fn bars(label: &str, bars: &[Bar]) -> Plot {
 fn draw_bars(area: &Area<'_>, bars: &[Bar]) -> Drawn {
     let (width, _) = area.dim_in_pixel();
     let narrow = width < 500;
-    let (letters, size) = if narrow { (118, 11) } else { (210, 13) };
+    let (letters, size) = if narrow { (118, 11) } else { (150, 13) };
     let room = width as i32 - letters - if narrow { 62 } else { 90 };
     let most = bars.iter().map(|bar| bar.value).max().unwrap_or(0).max(1);
     let left = Pos::new(HPos::Right, VPos::Center);
@@ -162,7 +166,7 @@ fn draw_growth(area: &Area<'_>, series: &Series) -> Drawn {
         .y_label_formatter(&|value| short(*value))
         .label_style(("sans-serif", size).into_font().color(&INK))
         .draw()?;
-    let picks: [(RGBColor, fn(&super::series::Tally) -> u64); 3] =
+    let picks: [(RGBColor, Pick); 3] =
         [(THIRD, |sum| sum.pages), (SECOND, |sum| sum.duplicates), (FIRST, |sum| sum.new)];
     for (colour, pick) in picks {
         let points = std::iter::once((0.0, 0.0)).chain(

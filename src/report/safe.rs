@@ -42,6 +42,18 @@ pub(super) fn url(text: &str) -> String {
     cut(&text, URL_CHARS_MAX)
 }
 
+/// Returns a text of at most so many characters, its addresses without credentials.
+pub(super) fn text(text: &str, chars_max: usize) -> String {
+    let words = text.split_inclusive(' ').map(|word| {
+        let address = word.trim_end();
+        if !address.contains("://") {
+            return Cow::Borrowed(word);
+        }
+        Cow::Owned(format!("{}{}", url(address), &word[address.len()..]))
+    });
+    cut(&words.collect::<Vec<_>>().concat(), chars_max)
+}
+
 /// Returns a text of at most so many characters.
 pub(super) fn cut(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
@@ -117,6 +129,15 @@ mod tests {
         );
         assert_eq!(setting("dashboard.token", "\"abc\""), HIDDEN);
         assert_eq!(setting("politeness.min_delay", "\"1s\""), "\"1s\"");
+    }
+
+    #[test]
+    fn addresses_within_a_text_lose_their_credentials_too() {
+        let shown = text("refuted: http://a.test/?id=1&sid=7 is not http://u:p@b.test/", 200);
+        assert_eq!(
+            shown,
+            "refuted: http://a.test/?id=1&sid=[hidden] is not http://[hidden]@b.test/"
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use super::{CSV_ROWS_MAX, safe};
+use crate::clock::Timestamp;
 
 /// One field of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +15,8 @@ pub enum Cell {
     Text(String),
     /// An address; shown as a link where it is http or https.
     Url(String),
+    /// Several addresses.
+    Urls(Vec<String>),
     /// A number of things.
     Count(u64),
     /// Milliseconds; below zero where something came too early.
@@ -35,6 +38,12 @@ impl Cell {
         Cell::Text(value.into())
     }
 
+    /// Returns a time, to the second.
+    pub(super) fn time(at: Timestamp) -> Cell {
+        let text = at.to_rfc3339();
+        Cell::Text(format!("{}Z", text.split(['.', 'Z']).next().unwrap_or_default()))
+    }
+
     /// Returns an address without credentials.
     pub(super) fn url(value: &str) -> Cell {
         Cell::Url(safe::url(value))
@@ -44,6 +53,7 @@ impl Cell {
         match self {
             Cell::None => String::new(),
             Cell::Text(text) | Cell::Url(text) => field(text),
+            Cell::Urls(urls) => field(&urls.join(" ")),
             Cell::Count(n) | Cell::Bytes(n) => n.to_string(),
             Cell::Millis(ms) => ms.to_string(),
             Cell::Share(share) => format!("{share:.4}"),
@@ -56,6 +66,7 @@ impl Serialize for Cell {
         match self {
             Cell::None => serializer.serialize_none(),
             Cell::Text(text) | Cell::Url(text) => serializer.serialize_str(text),
+            Cell::Urls(urls) => serializer.collect_seq(urls),
             Cell::Count(n) | Cell::Bytes(n) => serializer.serialize_u64(*n),
             Cell::Millis(ms) => serializer.serialize_i64(*ms),
             Cell::Share(share) => serializer.serialize_f64(*share),

@@ -65,6 +65,15 @@ impl fmt::Debug for Fingerprint {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CrawlUrl(Url);
 
+/// Ports that are not fetched from, in order (WHATWG Fetch, "bad port").
+const BAD_PORTS: [u16; 83] = [
+    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
+    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
+    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+    6668, 6669, 6679, 6697, 10080,
+];
+
 impl CrawlUrl {
     /// Parses and normalizes an absolute URL.
     ///
@@ -133,6 +142,12 @@ impl CrawlUrl {
     /// Returns the port, the scheme's default included.
     pub fn port(&self) -> u16 {
         self.0.port_or_known_default().unwrap_or(0)
+    }
+
+    /// Returns true if no browser would connect to the port: what listens there speaks mail, shell
+    /// or another protocol, in which a request could be made to mean something.
+    pub fn has_bad_port(&self) -> bool {
+        BAD_PORTS.binary_search(&self.port()).is_ok()
     }
 
     /// Returns scheme, host and port.

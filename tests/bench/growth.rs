@@ -52,7 +52,8 @@ const KNOWN_LINKS: u32 = 38;
 const NEW_LINKS: u32 = 2;
 /// Fetches before the measurement begins: caches and allocators settle.
 const WARM: u32 = 1_000;
-/// Fetches that are measured; with those before fewer than [`WAITING`], so that work never runs out.
+/// Fetches that are measured; with those before fewer than [`WAITING`], so that work never runs
+/// out.
 const MEASURED: u32 = 6_000;
 /// Batches of the seen test that are timed.
 const TESTS: u32 = 500;

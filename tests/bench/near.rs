@@ -2,7 +2,8 @@
 //! cost, on pages with known truth.
 //!
 //! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
-//! index stored cost`; with `--profile dev` it builds faster, and times are some three times as long.
+//! index stored cost`; with `--profile dev` it builds faster, and times are some three times as
+//! long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 

@@ -1,5 +1,6 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
+mod ctl;
 mod results;
 mod schemas;
 mod site;
@@ -133,6 +134,8 @@ fn every_command_has_a_help_with_examples() {
         "doctor",
         "completions",
         "man",
+        "ctl",
+        "top",
     ] {
         let output = crawler(dir.path(), &[command, "--help"]);
         check(&output, 0, &[]);

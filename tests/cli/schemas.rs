@@ -136,6 +136,8 @@ fn every_commands_json_is_as_documented() {
         ("export", vec!["--out".to_owned(), file("part.warc.gz")]),
         ("export --format parquet", vec!["--out".to_owned(), file("part.parquet")]),
         ("export --format jsonl", vec!["--text".to_owned(), "1KB".to_owned()]),
+        ("ctl budget", vec![]),
+        ("ctl exclude add", vec!["a.test".to_owned(), "--preview".to_owned()]),
         ("dups", vec![]),
         ("diff", vec!["crawl".to_owned(), "crawl".to_owned()]),
         ("diff --url", vec![page("/"), "crawl".to_owned(), "crawl".to_owned()]),

@@ -5,7 +5,9 @@
 //! test run has time for; `CRASH_POINTS=all` kills at every named point and disturbs every call,
 //! not at a sample of them. The table of faults and outcomes is `tests/crash/FAULTS.md`.
 
+mod damage;
 mod disk;
+mod machine;
 mod points;
 mod process;
 

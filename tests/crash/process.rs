@@ -97,7 +97,7 @@ impl World {
         let mut shell = Command::new("sh");
         let limit = if fault.limit.is_empty() { ":" } else { &fault.limit };
         shell.arg("-c").arg(format!("{limit} && exec \"$@\"")).arg("sh");
-        shell.arg(program).arg(command).args(["--contact", "mailto:test@crawler.test"]);
+        shell.arg(program).args(command.split(' ')).args(["--contact", "mailto:test@crawler.test"]);
         shell.arg("--dir").arg(self.dir());
         if command == "run" {
             shell.arg("--quiet").arg("--seeds").arg(self.dir().join("seeds.txt"));

@@ -7,15 +7,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod behaviours;
-mod client;
+pub(crate) mod client;
 mod dns;
 mod framing;
 mod http2;
 mod keepalive;
-mod name_server;
+pub(crate) mod name_server;
 mod proxy;
-mod server;
+pub(crate) mod server;
 mod slow;
-mod tls;
+pub(crate) mod tls;
 mod codings;
 mod others;

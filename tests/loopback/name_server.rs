@@ -117,7 +117,9 @@ impl Zone {
             asked.iter().filter(|one| **one == (name.clone(), kind)).count() - 1
         };
         let mut message = Message::to(question, end + 4);
-        match self.zone.get(&name) {
+        let any = name.split_once('.').map(|(_, parent)| format!("*.{parent}"));
+        let known = self.zone.get(&name).or_else(|| self.zone.get(&any?));
+        match known {
             None => message.code(3),
             Some(Reply::V4(addresses, ttl)) if kind == A => {
                 addresses.iter().for_each(|v4| message.address(Ipv4Addr::from(*v4).into(), *ttl));

@@ -29,7 +29,7 @@ impl Authority {
         Authority { issuer, directory }
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }
 
@@ -51,7 +51,8 @@ impl Authority {
     }
 }
 
-fn server_config(
+/// Returns server settings with this certificate.
+pub(crate) fn server_config(
     certificate: CertificateDer<'static>,
     key: &KeyPair,
     alpn: &[&[u8]],

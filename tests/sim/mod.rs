@@ -1,11 +1,13 @@
 //! Whole crawls in virtual time, over seeded webs, with crashes: what proves I1 to I6.
 //!
 //! Replay one with `SIM_SEED=n cargo test --test all sim::`; `SIM_SEEDS=n` runs n seeds instead of
-//! the few that every test run has time for, and `-- --nocapture` says how many fetches were judged.
+//! the few that every test run has time for, and `-- --nocapture` says how many fetches were
+//! judged.
 
 mod content;
 mod explain;
 mod names;
+mod outage;
 mod remaining;
 mod steer;
 mod store;
@@ -43,6 +45,7 @@ struct World {
     limits: Settings,
     dust: DustMode,
     repeats: RepeatSettings,
+    outage: Option<outage::Outage>,
 }
 
 /// Fetches that all worlds of this process have judged.
@@ -72,6 +75,7 @@ impl World {
             limits: Settings { robots_failures_max: 3, ..Settings::default() },
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
+            outage: None,
         }
     }
 
@@ -109,6 +113,10 @@ impl World {
         assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
         assert!(judgement.in_flight_peak <= 1);
         (run, now)
+    }
+
+    fn cut(&self, web: &SimWeb, clock: &Arc<Clock>) -> outage::Cut {
+        outage::Cut { web: web.clone(), clock: clock.clone(), outage: self.outage }
     }
 
     /// Runs in the same way, and shows every view of it to `watch`.
@@ -175,8 +183,8 @@ impl World {
         self.store.resume(&state.archive_position(), crash);
         let edge = Arc::new(Edge {
             clock: clock.clone(),
-            resolve: web.clone(),
-            fetch: web.clone(),
+            resolve: self.cut(&web, &clock),
+            fetch: self.cut(&web, &clock),
             store: self.store.clone(),
         });
         let options = Options {

@@ -24,7 +24,7 @@ Every order is a line of log/control.jsonl in the directory of the crawl (--dir)
 changed holds after a restart.
 
 Exit codes: 0 done, 1 the crawl does not answer, 2 wrong order, 3 no crawl runs here, or no such
-host, rule or exclusion, 4 it cannot be done now, 75 another process has the state open";
+host, rule or exclusion, 5 it cannot be done now, 75 another process has the state open";
 
 /// Flags of `ctl`.
 #[derive(Args, Debug)]

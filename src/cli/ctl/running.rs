@@ -33,7 +33,7 @@ pub(super) fn refused(refusal: &Refusal) -> Failed {
     let exit = match refusal.kind {
         Kind::Usage => Exit::Usage,
         Kind::Nothing => Exit::Nothing,
-        Kind::Refused => Exit::Failures,
+        Kind::Refused => Exit::Refused,
     };
     Failed::with(exit, &refusal.text)
 }

@@ -129,8 +129,10 @@ impl Pages {
             urls.sort();
             let mut model = SiteModel::default();
             for (_, url) in urls.into_iter().take(SAMPLE) {
+                // Under the model as it stands: one that is not learning takes no sample.
+                let known = model.boilerplate();
                 if let Shown::Page(url, answer) = self.follow(url)
-                    && let Some(analysis) = self.analyse(&url, &answer, &Boilerplate::default())
+                    && let Some(analysis) = self.analyse(&url, &answer, &known)
                 {
                     model.observe(&analysis, &self.settings);
                 }

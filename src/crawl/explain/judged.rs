@@ -208,6 +208,7 @@ pub(in crate::crawl) fn as_found(
     };
     let still = matches!(found, Found::Embed | Found::Redirect);
     let embeds = rest.chars().rev().take_while(|letter| *letter == 'E').count();
+    let redirects = rest.chars().rev().take_while(|letter| *letter == 'R').count();
     let refused_for_nofollow = matches!(
         &record.state,
         UrlState::Refused { reason, .. } if reason == "link-nofollow"
@@ -223,6 +224,7 @@ pub(in crate::crawl) fn as_found(
         found,
         hops,
         embed_hops: if found == Found::Embed { embeds as u16 + 1 } else { 0 },
+        redirects: if found == Found::Redirect { redirects as u16 + 1 } else { 0 },
         from_seed: found == Found::Redirect && rest.chars().all(|letter| letter == 'R'),
         nofollow: refused_for_nofollow,
     };

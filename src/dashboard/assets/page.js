@@ -179,6 +179,12 @@ const RULE_COLUMNS = [
   { head: "Id", className: "id", code: true, text: (rule) => rule.id },
 ];
 
+const FAULT_COLUMNS = [
+  { head: "When", className: "id", text: (fault) => clock(fault.at) },
+  { head: "What", className: "text", text: (fault) => fault.what },
+  { head: "URL", className: "text", text: (fault) => fault.url },
+];
+
 let history = { times: [], columns: {} };
 let command = "";
 let last = null;
@@ -209,7 +215,8 @@ function remaining(view) {
   const { floor_ms: floor, ceiling_ms: ceiling } = view.remaining;
   if (view.ended || view.counters.queued === 0) return "";
   const [from, to] = [span(floor), ceiling === null ? null : span(ceiling)];
-  const range = to === null ? `At least ${from} left` : from === to ? `About ${from} left` : `${from} to ${to} left`;
+  const left = to === null ? `At least ${from} left` : from === to ? `About ${from} left` : `${from} to ${to} left`;
+  const range = view.brake.brake === "paused" ? `${left} once it goes on` : left;
   const slow = view.slowest;
   if (!slow || !floor) return `${range}.`;
   return `${range}. The floor is ${slow.host}: ${number(slow.backlog)} waiting, one every ${span(slow.gap_ms)}.`;
@@ -249,6 +256,7 @@ function answers(view) {
   const sorted = (pairs) => [...pairs].sort((a, b) => b[1] - a[1]);
   const row = (tone) => ([code, n]) => [code, n, number(n), tone];
   bars(byId("errors"), "", sorted(view.outcomes.errors).map(row("bad")), "none so far");
+  list(byId("faults"), FAULT_COLUMNS, view.faults, "none so far");
   bars(byId("decisions"), "", sorted(view.outcomes.decisions).filter(([code]) => code !== "known").slice(0, 16).map(row("")), "none so far");
 }
 

@@ -3,7 +3,8 @@
 //! key = text, listed here · value = postcard of the type beside it:
 //! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
-//! `session` [`Session`] · `archive` [`ArchivePosition`] · `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
+//! `session` [`Session`] · `anchor` [`Anchor`] · `archive` [`ArchivePosition`] ·
+//! `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
 //! version) · `scope` (URLs
 //! that seeds redirect to) · `control` (what an operator changed while running, as JSON).
 
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Timestamp;
+use crate::clock::{Anchor, Timestamp};
 use crate::db::{Batch, Db, DbError, Family};
 use crate::frontier::PRIORITIES;
 
@@ -153,6 +154,7 @@ single!(shape, put_shape, QueueShape, b"queue-shape", "shape of the queue");
 single!(serials, put_serials, Serials, b"serials", "serials");
 single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
+single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or last run began");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
 single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
 single!(scope, put_scope, Vec<String>, b"scope", "URLs that seeds redirect to");

@@ -32,8 +32,8 @@ pub fn put(batch: &mut Batch, db: &Db, fingerprint: Fingerprint, record: &UrlRec
     batch.put(db, Family::Urls, &fingerprint.to_bytes(), record);
 }
 
-/// Returns the next records from a key on, at most `most`, and the key behind them; none where there
-/// are no more.
+/// Returns the next records from a key on, at most `most`, and the key behind them; none where
+/// there are no more.
 ///
 /// # Errors
 /// Returns what the database says.

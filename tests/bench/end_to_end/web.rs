@@ -1,8 +1,9 @@
 //! The web of the benchmark: pages of 10 to 40 KB with 30 to 60 links, rendered before they are
 //! asked for, and the server that has them.
 //!
-//! Host `n` is the address 127.1.0.0 + n; the name `hn.bench.test` leads to it too, by a name server
-//! of one line. Every page of a host can be reached from its first, and no two have the same text.
+//! Host `n` is the address 127.1.0.0 + n; the name `hn.bench.test` leads to it too, by a name
+//! server of one line. Every page of a host can be reached from its first, and no two have the same
+//! text.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};

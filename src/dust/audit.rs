@@ -1,0 +1,58 @@
+//! What rules in force are measured by: suppressed URLs that are fetched all the same.
+//!
+//! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
+//! that disagrees there says nothing about the places where the rule holds.
+
+use super::book::RuleBook;
+use super::evidence::Text;
+use super::fetched::{Fetched, agreement};
+use super::rule::{RuleId, RuleState};
+use super::validate::{Finding, PLACES_MAX, places};
+use crate::clock::Timestamp;
+use crate::url::CrawlUrl;
+
+impl RuleBook {
+    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
+    pub fn audit_result(
+        &mut self,
+        rules: &[RuleId],
+        url: &CrawlUrl,
+        audited: Fetched,
+        known: Fetched,
+        now: Timestamp,
+    ) {
+        let dead =
+            matches!(known, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
+        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
+        // A page that is known by a dead, forbidden or junk form alone is lost.
+        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
+        for id in rules {
+            let Some(entry) = self.entries.get_mut(id) else { continue };
+            if entry.rule.state != RuleState::Enforced {
+                continue;
+            }
+            match finding {
+                Finding::Same => entry.rule.evidence.audits_same += 1,
+                Finding::Failed => entry.rule.evidence.audits_failed += 1,
+                Finding::Unclear => {}
+            }
+            if let Some(proven) = &mut entry.proven
+                && proven.len() < PLACES_MAX
+                && places(url).iter().any(|place| !proven.contains(place))
+            {
+                // A place in which the rule was not proved: there it may fail and hold elsewhere.
+                if finding == Finding::Same {
+                    proven.extend(places(url));
+                    self.changed = true;
+                }
+                continue;
+            }
+            let doubted = entry.audit.sum > 0.0;
+            let broken = entry.audit.record(finding, &self.settings.validate);
+            self.changed |= doubted != (entry.audit.sum > 0.0);
+            if broken {
+                self.retire(*id, "audits no longer agree", now);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `crawler ctl` against the real process: while it runs, after a kill, and when it runs again.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crawler::clock::{Clock, Timestamp};
+use crawler::demo::{Draft, Server, ServerOptions, WebSpec};
+use serde_json::Value;
+
+use super::{check, crawler, json, text};
+
+fn run(server: &Server, dir: &Path) -> Child {
+    let homes = server.web().homes();
+    let seeds: String = homes.iter().map(|url| format!("{url}\n")).collect();
+    std::fs::write(dir.join("seeds.txt"), seeds).expect("it is written");
+    let servers = format!("dns.servers=[\"{}\"]", server.dns_addr());
+    Command::new(env!("CARGO_BIN_EXE_crawler"))
+        .args(["run", "--quiet", "--contact", "mailto:test@crawler.test", "--seeds", "seeds.txt"])
+        .args(["--set", &servers, "--set", "dns.allow=[\"127.0.0.0/8\"]"])
+        .args(["--set", "politeness.min_delay=100ms", "--set", "limits.disk_reserve=1MB"])
+        .args(["--set", "dust.mode=off"])
+        .current_dir(dir)
+        .stdout(Stdio::null())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("the program starts")
+}
+
+/// Asks again and again, bounded, until an answer is as wanted: only the process knows when.
+fn until(dir: &Path, args: &[&str], is: impl Fn(i32, &Value) -> bool) -> Value {
+    for _ in 0..3000 {
+        let output = crawler(dir, args);
+        let value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        if is(output.status.code().unwrap_or(-1), &value) {
+            return value;
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    panic!("{args:?} never says what is wanted");
+}
+
+fn ctl(dir: &Path, args: &[&str]) -> Value {
+    let output = crawler(dir, &[&["ctl", "--json"], args].concat());
+    check(&output, 0, &[]);
+    json(&output)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_kill() {
+    let draft =
+        Draft { hosts: 3, pages: (30, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
+    let clock = Arc::new(Clock::system(Timestamp::ZERO));
+    let web = WebSpec::draw(4, &draft);
+    let server = Server::start(web, clock, ServerOptions::default()).await.expect("it serves");
+    tokio::task::block_in_place(|| steer(&server));
+    server.shutdown().await;
+}
+
+fn steer(server: &Server) {
+    let home = tempfile::tempdir().expect("a directory");
+    let dir = home.path();
+    let mut child = run(server, dir);
+    let status = ["ctl", "status", "--json"];
+    until(dir, &status, |code, value| {
+        code == 0 && value["snapshot"]["counters"]["done"].as_u64() > Some(5)
+    });
+    let socket = dir.join("crawl/control.sock");
+    let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else may steer");
+    assert_eq!(ctl(dir, &["pause"])["text"], "paused");
+    until(dir, &status, |_, value| {
+        let snapshot = &value["snapshot"];
+        snapshot["brake"]["brake"] == "paused" && snapshot["in_flight"] == 0
+    });
+    let homes = server.web().homes();
+    let host = homes[1].host_str();
+    let counted = ctl(dir, &["exclude", "add", host, "--preview"]);
+    assert_eq!(counted["count"]["exact"], true, "{counted}");
+    let dropped = ctl(dir, &["exclude", "add", host]);
+    assert_eq!(counted["count"]["urls"], dropped["count"]["urls"]);
+    check(&crawler(dir, &["ctl", "exclude", "add", "regex:("]), 2, &["regex:("]);
+    check(&crawler(dir, &["ctl", "forgive", "nobody.test"]), 3, &["knows no host nobody.test"]);
+    check(&crawler(dir, &["ctl", "log", "loud"]), 2, &["`loud` is no log level"]);
+    assert_eq!(ctl(dir, &["log", "info"])["text"], "log level: info");
+    assert_eq!(ctl(dir, &["budget", "--host-pages", "500"])["budget"]["host_pages"], 500);
+    child.kill().expect("it is killed");
+    child.wait().expect("it is gone");
+
+    let gone = ["no crawl runs in crawl", "crawler run"];
+    check(&crawler(dir, &["ctl", "status"]), 3, &gone);
+    check(&crawler(dir, &["ctl", "stop"]), 3, &gone);
+    let offline = ctl(dir, &["delay", host, "50ms"]);
+    assert_eq!(offline["running"], false, "{offline}");
+    assert_eq!(ctl(dir, &["budget"])["budget"]["host_pages"], 500);
+    check(&crawler(dir, &["ctl", "exclude", "remove", "other.test"]), 3, &["is not excluded"]);
+
+    let mut child = run(server, dir);
+    until(dir, &status, |_, value| value["snapshot"]["brake"]["brake"] == "paused");
+    let back = ctl(dir, &["exclude", "remove", host]);
+    assert!(back["count"]["urls"].as_u64() >= dropped["count"]["urls"].as_u64(), "{back}");
+    ctl(dir, &["resume"]);
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(!socket.exists(), "a crawl that has ended leaves no socket");
+    check(&crawler(dir, &["verify"]), 0, &[]);
+    check(&crawler(dir, &["audit"]), 0, &[]);
+    let journal = std::fs::read_to_string(dir.join("crawl/log/control.jsonl")).unwrap();
+    let done: Vec<Value> = journal.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let orders: Vec<&str> = done.iter().filter_map(|e| e["order"]["do"].as_str()).collect();
+    let refused = ["exclude", "forgive"];
+    let want = ["pause", "exclude", refused[0], refused[1], "log", "budget"];
+    let after = ["delay", "include", "include", "resume"];
+    assert_eq!(orders, [&want[..], &after[..]].concat(), "{journal}");
+    assert!(done.iter().all(|entry| entry["by"]["uid"].is_u64()), "{journal}");
+}
+
+#[test]
+fn without_a_crawl_there_is_nothing_to_steer_or_to_watch() {
+    let dir = tempfile::tempdir().unwrap();
+    for args in [&["ctl", "pause"][..], &["ctl", "status"], &["ctl", "exclude", "add", "a.test"]] {
+        check(&crawler(dir.path(), args), 3, &["no crawl runs in crawl", "crawler run"]);
+    }
+    check(&crawler(dir.path(), &["top"]), 2, &["needs a terminal", "ctl status --json"]);
+    let deep = "d".repeat(120);
+    check(&crawler(dir.path(), &["ctl", "pause", "--dir", &deep]), 1, &["shorter --dir"]);
+}
+
+#[test]
+fn a_mistyped_order_is_a_usage_error() {
+    let dir = tempfile::tempdir().unwrap();
+    for (args, want) in [
+        (&["ctl", "delay", "a.test", "soon"][..], "is not a duration"),
+        (&["ctl", "budget", "--total-pages", "many"], "write a number"),
+        (&["ctl", "rules", "maybe"], "possible values: on, off"),
+        (&["ctl", "fly"], "unrecognized subcommand"),
+    ] {
+        let output = crawler(dir.path(), args);
+        check(&output, 2, &[want]);
+        assert_eq!(text(&output.stdout), "");
+    }
+}
