@@ -2,15 +2,30 @@
 
 use std::borrow::Cow;
 
-use super::tokens::Found;
+use lol_html::html_content::Element;
+
+/// Attributes looked at per tag; what stands behind them is ignored.
+const ATTRIBUTES_MAX: usize = 256;
 
 /// Names and values as written, in the order written.
 #[derive(Default)]
 pub(super) struct Attributes<'d> {
-    pub(super) found: Found<'d>,
+    found: Vec<(&'d str, &'d str)>,
 }
 
 impl<'d> Attributes<'d> {
+    /// Takes over the attributes of a start tag of `document`.
+    pub(super) fn fill(&mut self, document: &'d str, element: &Element<'_, '_>) {
+        self.found.clear();
+        for attribute in element.attributes().iter().take(ATTRIBUTES_MAX) {
+            let slice = |place: lol_html::html_content::SourceLocation| document.get(place.bytes());
+            if let Some(name) = attribute.name_source_location().and_then(slice) {
+                let value = attribute.value_source_location().and_then(slice).unwrap_or_default();
+                self.found.push((name, value));
+            }
+        }
+    }
+
     /// Returns the value of an attribute, character references decoded; of duplicates the first.
     pub(super) fn get(&self, name: &str) -> Option<Cow<'d, str>> {
         let (_, value) = self.found.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;

@@ -1,8 +1,16 @@
 //! Reads HTML once, front to back, for everything that is wanted of it.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::LazyLock;
 
+use aho_corasick::AhoCorasick;
 use encoding_rs::Encoding;
+use lol_html::html_content::{Element, TextChunk, TextType};
+use lol_html::{
+    DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
+};
 
 use super::attributes::Attributes;
 use super::css;
@@ -13,11 +21,20 @@ use super::links::{References, resolve};
 use super::page_links::{Namespace, collect, directs_robots};
 use super::settings::Settings;
 use super::text::{Blocks, Place, append_folded, cut};
-use super::tokens::{TextKind, Token, Tokens};
 
-/// Open elements whose end tags are told apart by their names; of those deeper down only the number
-/// is known.
-const NAMES_MAX: usize = 4096;
+/// How often the tokenizer is started anew where its memory ran out, as it does in documents of a
+/// hundred thousand nested elements.
+const RESTARTS_MAX: u32 = 16;
+
+static EVERY_ELEMENT: LazyLock<Selector> =
+    LazyLock::new(|| "*".parse().expect("the universal selector is a selector"));
+
+static NOSCRIPT: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .build(["<noscript", "</noscript"])
+        .expect("two short words make a small automaton")
+});
 
 /// Adds what an HTML document says to `facts` and `references`, and returns its forms.
 pub(super) fn read(
@@ -27,14 +44,16 @@ pub(super) fn read(
     facts: &mut Extracted,
     references: &mut References,
 ) -> Forms {
-    let mut reader = Reader {
+    let document = with_scripts_off(document);
+    let reader = RefCell::new(Reader {
+        input: &document,
+        reached: 0,
         encoding,
         settings,
         facts,
         references,
         stack: Stack::new(settings.depth_max),
-        names: Vec::new(),
-        deeper: 0,
+        ended: Rc::default(),
         attributes: Attributes::default(),
         blocks: Blocks::new(settings),
         forms: Forms::default(),
@@ -43,18 +62,65 @@ pub(super) fn read(
         title: None,
         has_base: false,
         path_buffer: Vec::new(),
-    };
-    let mut tokens = Tokens::new(document);
-    while let Some(token) = tokens.next(&mut reader.attributes.found) {
-        match token {
-            Token::Start { name, namespace, has_content } => {
-                reader.element(name, namespace, has_content);
+    });
+    for restarts in 0..=RESTARTS_MAX {
+        let input = reader.borrow().input;
+        if let Err(problem) = tokenize(input, &reader, settings) {
+            let mut reader = reader.borrow_mut();
+            let reached = match std::mem::take(&mut reader.reached) {
+                // One tag alone takes more memory than there is: it is passed over.
+                0 => input.find('>').map_or(input.len(), |end| end + 1),
+                reached => reached,
+            };
+            reader.input = &input[reached..];
+            if restarts < RESTARTS_MAX && !reader.input.is_empty() {
+                continue;
             }
-            Token::End(name) => reader.end(name),
-            Token::Text(text, kind) => reader.text(text, kind),
+            reader.facts.errors.push(format!("HTML was not read to its end: {problem}"));
         }
+        break;
     }
-    reader.finish()
+    reader.into_inner().finish()
+}
+
+/// Renames `noscript`, whose content the tokenizer would take for text, as browsers do that run
+/// scripts. Seen by one that does not, it is an element like any other.
+fn with_scripts_off(document: &str) -> Cow<'_, str> {
+    let mut renamed: Option<Vec<u8>> = None;
+    for found in NOSCRIPT.find_iter(document) {
+        let bytes = renamed.get_or_insert_with(|| document.as_bytes().to_vec());
+        // Any name that means nothing does, as long as no byte changes its place.
+        bytes[found.end() - "noscript".len()..found.end()].copy_from_slice(b"x-script");
+    }
+    match renamed.map(String::from_utf8) {
+        Some(Ok(renamed)) => Cow::Owned(renamed),
+        _ => Cow::Borrowed(document),
+    }
+}
+
+fn tokenize(
+    input: &str,
+    reader: &RefCell<Reader<'_, '_>>,
+    settings: &Settings,
+) -> Result<(), lol_html::errors::RewritingError> {
+    let memory = MemorySettings::new()
+        .with_max_allowed_memory_usage(settings.parse_memory_max.as_len().max(1 << 20));
+    let elements = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
+        reader.borrow_mut().element(element);
+        Ok(())
+    });
+    let text = DocumentContentHandlers::default().text(|chunk: &mut TextChunk<'_>| {
+        reader.borrow_mut().text(chunk);
+        Ok(())
+    });
+    let tokenizer_settings = lol_html::Settings::new()
+        .append_element_content_handler((Cow::Borrowed(&*EVERY_ELEMENT), elements))
+        .append_document_content_handler(text)
+        .with_memory_settings(memory)
+        .with_strict(false);
+    let mut tokenizer = HtmlRewriter::new(tokenizer_settings, |_: &[u8]| {});
+    tokenizer.write(input.as_bytes())?;
+    tokenizer.end()
 }
 
 /// The element whose content is characters, not markup.
@@ -69,15 +135,16 @@ enum Raw {
 
 /// What has been read so far.
 struct Reader<'d, 'f> {
+    /// What the tokenizer was given, and how much of it has come back.
+    input: &'d str,
+    reached: usize,
     encoding: &'static Encoding,
     settings: &'f Settings,
     facts: &'f mut Extracted,
     references: &'f mut References,
     stack: Stack,
-    /// Names of all open elements, and the serials of those that are on the stack.
-    names: Vec<(&'d str, Option<u32>)>,
-    /// Open elements beyond [`NAMES_MAX`].
-    deeper: u32,
+    /// Serials of the elements whose end tags have come since the last token.
+    ended: Rc<RefCell<Vec<u32>>>,
     attributes: Attributes<'d>,
     blocks: Blocks,
     forms: Forms,
@@ -89,11 +156,15 @@ struct Reader<'d, 'f> {
 }
 
 impl<'d> Reader<'d, '_> {
-    fn element(&mut self, written: &'d str, namespace: Namespace, has_content: bool) {
-        let name = lower_case(written);
-        // The tokens count `title` and `desc` in SVG among HTML, as their content is.
+    fn element(&mut self, element: &mut Element<'_, '_>) {
+        self.close_ended();
+        let tag = element.source_location().bytes();
+        self.reached = tag.end;
+        let name = tag_name(self.input.get(tag).unwrap_or_default());
+        self.attributes.fill(self.input, element);
+        // The tokenizer counts `title` and `desc` in SVG among HTML, as it does their content.
         let in_svg = self.stack.top().svg;
-        let namespace = match namespace {
+        let namespace = match Namespace::of(element.namespace_uri()) {
             Namespace::Html if in_svg && matches!(&*name, "title" | "desc") => Namespace::Svg,
             namespace => namespace,
         };
@@ -112,30 +183,8 @@ impl<'d> Reader<'d, '_> {
             (Namespace::Html, "xmp" | "plaintext") => Raw::Shown,
             _ => Raw::None,
         };
-        if !has_content {
-            return;
-        }
-        let serial = self.open(namespace, &name, shape, label);
-        if self.names.len() < NAMES_MAX {
-            self.names.push((written, serial));
-        } else {
-            self.deeper = self.deeper.saturating_add(1);
-        }
-    }
-
-    /// Closes the innermost element of this name, and what is open within it.
-    fn end(&mut self, name: &str) {
-        if self.deeper > 0 {
-            self.deeper -= 1;
-            return;
-        }
-        let is_it = |(other, _): &(&str, _)| name.eq_ignore_ascii_case(other);
-        let Some(at) = self.names.iter().rposition(is_it) else { return };
-        let serials = self.names.drain(at..).filter_map(|(_, serial)| serial);
-        // The outermost that is still open closes the others.
-        let depth = serials.filter_map(|serial| self.stack.depth_of(serial)).min();
-        if let Some(depth) = depth {
-            self.close_from(depth);
+        if element.can_have_content() {
+            self.open(element, namespace, &name, shape, label);
         }
     }
 
@@ -156,14 +205,15 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
-    /// Opens an element, if it matters to what is inside; returns its serial then.
+    /// Opens an element, if it matters to what is inside.
     fn open(
         &mut self,
+        element: &mut Element<'_, '_>,
         namespace: Namespace,
         name: &str,
         shape: Shape,
         label: Option<u32>,
-    ) -> Option<u32> {
+    ) {
         let parent = self.stack.top();
         let hidden = shape.hidden || self.is_hidden(name);
         let role = self.attributes.filled("role").and_then(|role| region_of_role(&role));
@@ -173,7 +223,7 @@ impl<'d> Reader<'d, '_> {
             || label.is_some()
             || role.is_some();
         if !matters {
-            return None;
+            return;
         }
         let is_html = namespace == Namespace::Html;
         let open = Open {
@@ -191,7 +241,14 @@ impl<'d> Reader<'d, '_> {
             link: label.or(parent.link),
             place: self.place(parent.place, name, shape, role),
         };
-        self.stack.push(open)
+        if let Some(serial) = self.stack.push(open) {
+            let ended = Rc::clone(&self.ended);
+            // Every element here can have content, the only thing that this asks for.
+            let _ = element.on_end_tag(Box::new(move |_| {
+                ended.borrow_mut().push(serial);
+                Ok(())
+            }));
+        }
     }
 
     fn place(&mut self, parent: Place, name: &str, shape: Shape, role: Option<Region>) -> Place {
@@ -301,21 +358,28 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
-    fn text(&mut self, text: &str, kind: TextKind) {
-        match (kind, self.raw) {
-            (TextKind::Data, _) => self.shown(&characters(text)),
-            (TextKind::Plain, _) => self.shown(text),
-            (TextKind::RcData, Raw::Title) => {
+    fn text(&mut self, chunk: &mut TextChunk<'_>) {
+        self.close_ended();
+        self.reached = chunk.source_location().bytes().end;
+        let text = chunk.as_str();
+        match (chunk.text_type(), self.raw) {
+            (TextType::Data, _) => self.shown(&characters(text)),
+            (TextType::CDataSection | TextType::PlainText, _) => self.shown(text),
+            (TextType::RCData, Raw::Title) => {
                 self.title(&characters(text));
-                self.end_title();
+                if chunk.last_in_text_node() {
+                    self.end_title();
+                }
             }
-            (TextKind::RcData, _) => self.shown(&characters(text)),
-            (TextKind::Raw, Raw::Style) => {
+            (TextType::RCData, _) => self.shown(&characters(text)),
+            (TextType::RawText, Raw::Style) => {
                 self.style.push_str(text);
-                self.style_sheet();
+                if chunk.last_in_text_node() {
+                    self.style_sheet();
+                }
             }
-            (TextKind::Raw, Raw::Shown) => self.shown(text),
-            (TextKind::Raw | TextKind::Script, _) => {}
+            (TextType::RawText, Raw::Shown) => self.shown(text),
+            (TextType::RawText | TextType::ScriptData, _) => {}
         }
     }
 
@@ -356,6 +420,20 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
+    /// Closes the elements whose end tags have come.
+    fn close_ended(&mut self) {
+        if self.ended.borrow().is_empty() {
+            return;
+        }
+        let mut ended = std::mem::take(&mut *self.ended.borrow_mut());
+        for serial in ended.drain(..) {
+            if let Some(depth) = self.stack.depth_of(serial) {
+                self.close_from(depth);
+            }
+        }
+        *self.ended.borrow_mut() = ended;
+    }
+
     fn close_from(&mut self, depth: usize) {
         let closing = self.stack.from(depth);
         let is_block = closing.iter().any(|open| open.is_block);
@@ -370,13 +448,21 @@ impl<'d> Reader<'d, '_> {
     }
 
     fn finish(mut self) -> Forms {
+        self.close_ended();
+        self.end_title();
+        self.style_sheet();
         self.blocks.end(self.stack.top().place);
         (self.facts.blocks, self.facts.truncated_text) = self.blocks.finish();
         self.forms
     }
 }
 
-fn lower_case(name: &str) -> Cow<'_, str> {
+/// Returns the name in a start tag, in lower case.
+fn tag_name(tag: &str) -> Cow<'_, str> {
+    let name = tag.strip_prefix('<').unwrap_or(tag);
+    let is_end = |b: u8| matches!(b, b'\t' | b'\n' | 0x0C | b'\r' | b' ' | b'/' | b'>');
+    let end = name.bytes().position(is_end).unwrap_or(name.len());
+    let name = &name[..end];
     if name.bytes().any(|b| b.is_ascii_uppercase()) {
         Cow::Owned(name.to_ascii_lowercase())
     } else {
@@ -386,7 +472,6 @@ fn lower_case(name: &str) -> Cow<'_, str> {
 
 /// Decodes the character references of text; null characters are dropped, as parsers do.
 fn characters(text: &str) -> Cow<'_, str> {
-    let has = |byte: u8, text: &str| memchr::memchr(byte, text.as_bytes()).is_some();
-    let text = if has(b'&', text) { htmlize::unescape(text) } else { Cow::Borrowed(text) };
-    if has(0, &text) { Cow::Owned(text.replace('\0', "")) } else { text }
+    let text = if text.contains('&') { htmlize::unescape(text) } else { Cow::Borrowed(text) };
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { text }
 }

@@ -15,6 +15,16 @@ pub(super) enum Namespace {
     MathMl,
 }
 
+impl Namespace {
+    pub(super) fn of(uri: &str) -> Self {
+        match uri {
+            "http://www.w3.org/2000/svg" => Namespace::Svg,
+            "http://www.w3.org/1998/Math/MathML" => Namespace::MathMl,
+            _ => Namespace::Html,
+        }
+    }
+}
+
 /// Adds the references of one start tag; returns the number of that which its content labels.
 pub(super) fn collect(
     namespace: Namespace,
