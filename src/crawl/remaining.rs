@@ -41,13 +41,13 @@ const PASTS_MAX: usize = 200_000;
 const KNOWN_PAGES: u64 = 10;
 
 /// Share of the backlog that is fetched at least; the rest may be refused or saved by rules.
-const FETCHED_MIN: f64 = 0.8;
+const FETCHED_MIN: f64 = 0.55;
 
 /// Pages from which on a crawl has a ceiling.
 const PAGES_MIN: u64 = 10;
 
 /// What the ceiling allows for gaps that grow with a host's latency.
-const SLOWER: f64 = 1.25;
+const SLOWER: f64 = 1.5;
 
 /// What a tick and the end of a crawl take, in milliseconds.
 const SLACK_MS: f64 = 2_000.0;
@@ -202,9 +202,13 @@ impl Round {
         let latency = record.pace.latency().as_secs_f64() * 1000.0;
         let step = step_ms(record, politeness, latency);
         let real = trend.map_or(step, |trend| trend.step_ms);
-        let least = wait + (record.queued as f64 * FETCHED_MIN - 1.0).max(0.0) * step.min(real);
+        let budget = budget_left(record, known.host_pages_max);
+        // A host in trouble may be given up at its next try, with all that waits.
+        let in_trouble = record.pace.unreachable > 0 || record.robots_failures > 0;
+        let sure = if in_trouble { 0.0 } else { record.queued as f64 * FETCHED_MIN };
+        let least = wait + (sure.min(budget) - 1.0).max(0.0) * step.min(real);
         let growth = trend.map_or(1.0, |trend| trend.growth);
-        let pages = pages_to_come(record, growth, typical, known.host_pages_max);
+        let pages = pages_to_come(record, growth, typical).min(budget).max(1.0);
         let most = wait + pages * step.max(real) * SLOWER + trouble_ms(record, politeness, known);
         self.open += 1;
         self.work_ms += most;
@@ -266,16 +270,17 @@ fn step_ms(record: &HostRecord, politeness: &Politeness, latency: f64) -> f64 {
 }
 
 /// Returns how many pages a host may still have.
-fn pages_to_come(record: &HostRecord, growth: f64, typical: u64, host_pages_max: u64) -> f64 {
-    let mut pages = record.queued as f64 * growth;
-    if record.done < KNOWN_PAGES {
-        pages = pages.max(typical as f64);
+fn pages_to_come(record: &HostRecord, growth: f64, typical: u64) -> f64 {
+    let pages = record.queued as f64 * growth;
+    if record.done < KNOWN_PAGES { pages.max(typical as f64) } else { pages }
+}
+
+/// Returns how many pages of a host may still be fetched; `most` is 0 where there is no limit.
+fn budget_left(record: &HostRecord, most: u64) -> f64 {
+    match most {
+        0 => f64::INFINITY,
+        most => most.saturating_sub(record.done) as f64,
     }
-    if host_pages_max > 0 {
-        let left = host_pages_max.saturating_sub(record.done).max(1);
-        pages = pages.min(left as f64).max(1.0);
-    }
-    pages
 }
 
 /// Returns what the tries at a host in trouble may still cost, in milliseconds, until it is given
@@ -344,15 +349,16 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_has_shown_little_may_be_as_large_as_others_but_within_its_budget() {
+    fn a_host_that_has_shown_little_may_be_as_large_as_others_but_has_its_budget() {
         let mut record = HostRecord::new(
             crate::frontier::HostId(1),
             crate::url::CrawlUrl::parse("http://a.test/").unwrap().host(),
         );
         record.queued = 3;
-        assert_eq!(pages_to_come(&record, 1.0, 64, 0), 64.0);
-        assert_eq!(pages_to_come(&record, 1.0, 64, 20), 20.0);
+        assert_eq!(pages_to_come(&record, 1.0, 64), 64.0);
+        assert_eq!(budget_left(&record, 0), f64::INFINITY);
         record.done = 100;
-        assert_eq!(pages_to_come(&record, 2.0, 64, 0), 6.0);
+        assert_eq!((budget_left(&record, 120), budget_left(&record, 60)), (20.0, 0.0));
+        assert_eq!(pages_to_come(&record, 2.0, 64), 6.0);
     }
 }

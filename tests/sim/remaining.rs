@@ -73,7 +73,7 @@ async fn crawl(seed: u64) -> [Held; 2] {
 
 #[tokio::test(start_paused = true)]
 async fn half_way_the_truth_lies_in_the_range_nine_times_of_ten() {
-    let seeds = seeds(20);
+    let seeds = seeds(12);
     let mut held = [0usize; 2];
     let mut widths = Vec::new();
     for seed in &seeds {
