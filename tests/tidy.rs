@@ -53,7 +53,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("demo", &["clock", "url", "dns", "fetch"]),
     // What is made of a crawl afterwards: it reads all that lies below, and no configuration.
     ("report", &["clock", "url", "content", "crawl", "db", "dust", "frontier"]),
-    ("dataset", &["clock", "url", "archive", "content", "crawl", "db", "extract", "robots"]),
+    (
+        "dataset",
+        &["clock", "url", "archive", "content", "crawl", "db", "extract", "frontier", "robots"],
+    ),
 ];
 
 #[test]

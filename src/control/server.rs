@@ -83,6 +83,10 @@ pub struct Server {
     path: PathBuf,
     ended: watch::Sender<Ended>,
     serving: JoinHandle<()>,
+    watchers: watch::Receiver<usize>,
+    counted: Arc<watch::Sender<Option<Census>>>,
+    /// What the last count is taken from.
+    last: Option<(Arc<Db>, PathBuf, Arc<Clock>)>,
 }
 
 struct Shared {
@@ -119,22 +123,40 @@ impl Server {
             ..Status::default()
         };
         let (db, archive) = (steering.db.clone(), steering.archive.clone());
-        let count = keep_counting(db, archive, steering.clock.clone(), counted, watched);
+        let counted = Arc::new(counted);
+        let last = Some((db.clone(), archive.clone(), steering.clock.clone()));
+        let clock = steering.clock.clone();
+        let count = keep_counting(db, archive, clock, counted.clone(), watched.clone());
         let counting = tokio::spawn(count);
         let shared = Arc::new(Shared { steering, ended: ended_view, census, watchers, about });
         let serving = tokio::spawn(async move {
             serve(listener, shared).await;
             counting.abort();
         });
-        Ok(Server { path, ended, serving })
+        Ok(Server { path, ended, serving, watchers: watched, counted, last })
     }
 
     /// Tells those who watch how the crawl ended, and closes the socket.
     pub async fn close(mut self, ended: &str) {
+        // Whoever watches keeps the last view on the screen: it must not be some seconds old.
+        let _ = timeout(CENSUS_WAIT, self.count_last()).await;
         let _ = self.ended.send(Some(ended.to_owned()));
         if timeout(FAREWELL, &mut self.serving).await.is_err() {
             self.serving.abort();
             let _ = (&mut self.serving).await;
+        }
+    }
+}
+
+impl Server {
+    async fn count_last(&mut self) {
+        if *self.watchers.borrow() == 0 {
+            return;
+        }
+        let Some((db, archive, clock)) = self.last.take() else { return };
+        let count = move || census(&db, &archive, clock.now());
+        if let Ok(Ok(census)) = tokio::task::spawn_blocking(count).await {
+            self.counted.send_replace(Some(census));
         }
     }
 }
@@ -152,7 +174,7 @@ async fn keep_counting(
     db: Arc<Db>,
     archive: PathBuf,
     clock: Arc<Clock>,
-    counted: watch::Sender<Option<Census>>,
+    counted: Arc<watch::Sender<Option<Census>>>,
     mut watched: watch::Receiver<usize>,
 ) {
     while watched.wait_for(|watchers| *watchers > 0).await.is_ok() {

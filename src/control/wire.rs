@@ -29,9 +29,17 @@ impl Request {
         match (value.get("do").and_then(serde_json::Value::as_str), fields) {
             (Some("status"), 1) => Ok(Request::Status),
             (Some("watch"), 1) => Ok(Request::Watch),
-            _ => serde_json::from_value(value)
-                .map(Request::Order)
-                .map_err(|error| format!("this is no request: {error}")),
+            _ => {
+                let order = serde_json::from_value(value)
+                    .map_err(|error| format!("this is no request: {error}"))?;
+                // The library lets fields of a variant without fields pass.
+                let bare =
+                    matches!(order, Order::Pause | Order::Resume | Order::Stop | Order::Abort);
+                if bare && fields > 1 {
+                    return Err("this is no request: it takes no further field".to_owned());
+                }
+                Ok(Request::Order(order))
+            }
         }
     }
 

@@ -38,8 +38,7 @@ pub struct Census {
     pub parked: u64,
     /// Hosts that are given up.
     pub given_up: u64,
-    /// Hosts without a back queue that are worth a line: held, sleeping, waiting; longest
-    /// backlogs.
+    /// Hosts by name: those that are held first, then by how they stand and what waits.
     pub lines: Vec<HostLine>,
     /// Waiting URLs by priority.
     pub queue: [u64; PRIORITIES],
@@ -77,7 +76,7 @@ pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError
                 census.given_up += 1;
                 &mut held
             }
-            HostState::BackingOff if record.queued > 0 => {
+            HostState::BackingOff => {
                 census.backing_off += 1;
                 &mut held
             }
@@ -88,11 +87,9 @@ pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError
             Standing::InLine(_) | Standing::InGroup(..) => census.waiting += 1,
             Standing::Out => {}
         }
-        if record.queued > 0 || line.state >= HostState::Parked {
-            list.push(line);
-            if list.len() >= 2 * NAMED_MAX {
-                keep_longest(list);
-            }
+        list.push(line);
+        if list.len() >= 2 * NAMED_MAX {
+            keep_longest(list);
         }
         true
     })?;
@@ -116,7 +113,8 @@ pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError
 
 fn keep_longest(lines: &mut Vec<HostLine>) {
     lines.sort_by(|a, b| {
-        b.state.cmp(&a.state).then(b.backlog.cmp(&a.backlog)).then_with(|| a.name.cmp(&b.name))
+        let rank = |host: &HostLine| (host.state, host.backlog, host.done);
+        rank(b).cmp(&rank(a)).then_with(|| a.name.cmp(&b.name))
     });
     lines.truncate(NAMED_MAX);
 }

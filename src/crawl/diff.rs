@@ -272,7 +272,6 @@ fn judge(from: Option<&Row>, to: Option<&Row>) -> Option<Change> {
     Some(match (old.status, new.status) {
         (old, new) if !is(old, 3) && is(new, 3) => Change::Redirected,
         (old, 404 | 410) if !matches!(old, 404 | 410) => Change::Gone,
-        (404 | 410, new) if is(new, 2) => Change::Added,
         (old, new) if old != new => Change::Changed,
         _ if same(old, new) => Change::Unchanged,
         _ => Change::Changed,

@@ -118,7 +118,9 @@ impl State {
 
     /// Remembers a request that brought no page, for observers.
     fn note_fault(&mut self, line: &Line) {
-        if line.failure.is_none() && line.status < 400 {
+        // That there is no robots.txt, or nothing where a probe looked for nothing, is no failure.
+        let asked_for_it = line.purpose != "page" && !matches!(line.status, 429 | 500..);
+        if line.failure.is_none() && (line.status < 400 || asked_for_it) {
             return;
         }
         let what = match (&line.failure, &line.detail) {

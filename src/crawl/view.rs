@@ -26,6 +26,8 @@ const SHOWN_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HostState {
+    /// Nothing of it waits.
+    Idle,
     /// One of its URLs is being fetched.
     Fetching,
     /// It may be fetched now.
@@ -76,6 +78,7 @@ impl HostLine {
         let (state, reason) = match &record.status {
             HostStatus::Parked { reason, .. } => (HostState::Parked, reason.clone()),
             HostStatus::GivenUp { reason, .. } => (HostState::GivenUp, reason.clone()),
+            HostStatus::Open if record.queued == 0 => (HostState::Idle, String::new()),
             HostStatus::Open if record.pace.is_troubled() => (HostState::BackingOff, String::new()),
             HostStatus::Open if next_ms > 0 => (HostState::Waiting, String::new()),
             HostStatus::Open => (HostState::Ready, String::new()),

@@ -68,8 +68,8 @@ impl Settings {
         if !address.ip().is_loopback() && self.token_file.as_os_str().is_empty() {
             return Err(format!(
                 "`token_file` is missing: {address} can be reached from other machines, and \
-                 whoever reaches it can read and pause the crawl; write a token into a file (openssl \
-                 rand -hex 16 > token) and name the file, or listen on 127.0.0.1"
+                 whoever reaches it can read and pause the crawl; write a token into a file \
+                 (openssl rand -hex 16 > token) and name the file, or listen on 127.0.0.1"
             ));
         }
         if self.pages_max == 0 || self.connections_max <= self.pages_max {

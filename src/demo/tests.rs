@@ -230,7 +230,7 @@ async fn sick_hosts_fail_in_their_own_way() {
 async fn names_resolve_or_fail_as_described() {
     let site = |name: &str, answer: DnsAnswer| {
         let mut site = SiteSpec::new(name, 1);
-        site.dns.answer = answer;
+        (site.dns.answer, site.dns.ttl) = (answer, Duration::from_secs(30));
         site
     };
     let private = "10.0.0.1".parse().unwrap();

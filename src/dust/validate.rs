@@ -354,7 +354,7 @@ fn features(url: &CrawlUrl) -> [String; 4] {
 
 /// Most places of one kind that a rule is proved in; more first segments than this are names of
 /// items, not parts of the site.
-pub(crate) const PLACES_MAX: usize = 128;
+pub(crate) const PLACES_MAX: usize = 64;
 
 /// Returns the places of a site that a URL belongs to: what its parameters are called, and what its
 /// path begins with. A rule that was proved in some says nothing about others.

@@ -82,6 +82,7 @@ pub(super) fn status(common: &Common, status: &Status) -> Answer {
 /// Returns the word for how a host stands.
 pub(in crate::cli) fn state_word(state: HostState) -> &'static str {
     match state {
+        HostState::Idle => "idle",
         HostState::Fetching => "fetching",
         HostState::Ready => "ready",
         HostState::Waiting => "waiting",

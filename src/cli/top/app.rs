@@ -211,7 +211,8 @@ impl App {
                 Sort::Busy => b.busy.cmp(&a.busy),
                 Sort::Name => std::cmp::Ordering::Equal,
             };
-            first.then(b.backlog.cmp(&a.backlog)).then_with(|| a.name.cmp(&b.name))
+            let most = (b.backlog, b.done).cmp(&(a.backlog, a.done));
+            first.then(most).then_with(|| a.name.cmp(&b.name))
         });
         if self.sort == Sort::Name {
             hosts.sort_by(|a, b| a.name.cmp(&b.name));
@@ -261,6 +262,7 @@ impl App {
         if control && matches!(key.code, KeyCode::Char('c' | 'd')) {
             return Action::Quit;
         }
+        self.message = None;
         match std::mem::take(&mut self.mode) {
             Mode::Look => self.look(key.code),
             Mode::Help => Action::Nothing,

@@ -143,7 +143,8 @@ fn host_row<'h>(app: &App, host: &'h HostLine, full: bool) -> Row<'h> {
     };
     let next = match host.state {
         HostState::Fetching | HostState::Ready => "now".to_owned(),
-        HostState::Parked | HostState::GivenUp => "-".to_owned(),
+        HostState::Idle | HostState::Parked | HostState::GivenUp => "-".to_owned(),
+        HostState::Waiting | HostState::BackingOff if host.next_ms == 0 => "now".to_owned(),
         HostState::Waiting | HostState::BackingOff => short(host.next_ms),
     };
     let mut cells = vec![
@@ -245,19 +246,28 @@ fn dust(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, head: Rect, body:
             Cell::from(rule.id.get(..8).unwrap_or(&rule.id)),
             Cell::from(word).style(style),
             right(brief(rule.saved)),
-            right(format!("{}/{}", rule.alike, rule.unlike)),
+            right(rule.alike.to_string()),
+            right(rule.unlike.to_string()),
             Cell::from(format!("{}: {}", rule.site, rule.text)),
         ])
     });
-    let heads = vec!["id".into(), "state".into(), right("saved"), right("like/un"), "rule".into()];
+    let heads: [Cell<'static>; 6] = [
+        "id".into(),
+        "state".into(),
+        right("saved"),
+        right("alike"),
+        right("unlike"),
+        "rule".into(),
+    ];
     let widths = vec![
         Constraint::Length(8),
         Constraint::Length(9),
         Constraint::Length(7),
-        Constraint::Length(8),
+        Constraint::Length(5),
+        Constraint::Length(6),
         Constraint::Min(12),
     ];
-    table(frame, app, heads, rows.collect(), widths, body);
+    table(frame, app, heads.into(), rows.collect(), widths, body);
 }
 
 fn errors(frame: &mut Frame<'_>, app: &App, snapshot: &Snapshot, head: Rect, body: Rect) {

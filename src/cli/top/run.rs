@@ -40,7 +40,7 @@ enum Event {
     Lost(String),
     Key(KeyEvent),
     Resized,
-    Said(Order, Result<steer::Answer, String>),
+    Said(Box<(Order, Result<steer::Answer, String>)>),
     /// A signal ends the program.
     Ended,
     /// The keyboard is gone.
@@ -93,7 +93,10 @@ fn show(mut screen: Screen, events: &Receiver<Event>, orders: &Sender<Order>) ->
             match event {
                 Event::Seen(status) => app.take(*status),
                 Event::Lost(why) => app.lose(&why),
-                Event::Said(order, said) => app.answered(&order, said),
+                Event::Said(said) => {
+                    let (order, said) = *said;
+                    app.answered(&order, said);
+                }
                 Event::Resized => {}
                 Event::Ended => return Ok(Exit::Interrupted),
                 Event::Deaf(why) => {
@@ -170,7 +173,7 @@ fn give_orders(dir: PathBuf, send: Sender<Event>) -> Sender<Order> {
     std::thread::spawn(move || {
         for order in inbox {
             let said = give(&dir, &order);
-            if send.send(Event::Said(order, said)).is_err() {
+            if send.send(Event::Said(Box::new((order, said)))).is_err() {
                 return;
             }
         }

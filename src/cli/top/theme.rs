@@ -74,6 +74,7 @@ impl Theme {
     pub(super) fn host(self, state: HostState) -> Style {
         match state {
             HostState::Fetching | HostState::Ready => self.good(),
+            HostState::Idle => self.faint(),
             HostState::Waiting => Style::new(),
             HostState::BackingOff => self.warn(),
             HostState::Parked | HostState::GivenUp => self.bad(),

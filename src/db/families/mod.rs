@@ -12,6 +12,9 @@ pub mod seen;
 pub mod suppressed;
 pub mod urls;
 
+/// Rows of a walk in steps, and the key at which the next step begins; none at the end.
+pub type Chunk<T> = (Vec<T>, Option<Vec<u8>>);
+
 /// A column family. The names are on disk: never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Chunk;
 use crate::db::{Batch, Db, DbError, Family};
 use crate::frontier::{HostId, PRIORITIES, Place};
 use crate::url::{Fingerprint, Origin};
@@ -144,12 +145,7 @@ fn read_one(
 ///
 /// # Errors
 /// Returns what the database says.
-#[expect(clippy::type_complexity, reason = "rows as they stand, and where the next begin")]
-pub fn chunk(
-    db: &Db,
-    from: &[u8],
-    most: usize,
-) -> Result<(Vec<(HostId, Place, Item)>, Option<Vec<u8>>), DbError> {
+pub fn chunk(db: &Db, from: &[u8], most: usize) -> Result<Chunk<(HostId, Place, Item)>, DbError> {
     let (mut rows, mut next) = (Vec::new(), None);
     db.scan(Family::Queue, from, &[], |key, value| {
         if rows.len() == most {

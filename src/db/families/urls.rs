@@ -2,6 +2,7 @@
 //!
 //! key = fingerprint of the normal form (16 bytes) · value = [`UrlRecord`].
 
+use super::Chunk;
 use crate::db::{Batch, Db, DbError, Family};
 use crate::frontier::UrlRecord;
 use crate::url::Fingerprint;
@@ -37,12 +38,11 @@ pub fn put(batch: &mut Batch, db: &Db, fingerprint: Fingerprint, record: &UrlRec
 ///
 /// # Errors
 /// Returns what the database says.
-#[expect(clippy::type_complexity, reason = "rows as they stand, and where the next begin")]
 pub fn chunk(
     db: &Db,
     from: &[u8],
     most: usize,
-) -> Result<(Vec<(Fingerprint, UrlRecord)>, Option<Vec<u8>>), DbError> {
+) -> Result<Chunk<(Fingerprint, UrlRecord)>, DbError> {
     let (mut rows, mut next) = (Vec::new(), None);
     db.scan(Family::Urls, from, &[], |key, value| {
         if rows.len() == most {

@@ -1,2 +1,4 @@
+//! libFuzzer's way to the judge of `robots`.
+
 #![no_main]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| crawler_fuzz::judges::robots(bytes));
