@@ -34,7 +34,7 @@ fn main() {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().expect("a number");
     let shape = |hosts: &str, pages: &str| Shape { hosts: number(hosts), pages: number(pages) };
-    let named = |text: &&str| Some(*text).map(str::to_owned).filter(|text| text != "-");
+    let named = |text: &&str| (*text != "-").then(|| (*text).to_owned());
     match words[..] {
         ["serve", hosts, pages, ref ca @ ..] => {
             block_on(web::serve(shape(hosts, pages), ca.first().copied()));
