@@ -43,8 +43,8 @@ impl Fingerprint {
         Fingerprint(xxh3_128(text.as_bytes()))
     }
 
-    /// Returns 64 bits that number a page where the whole is too long: the last ones, since the first
-    /// are its host's.
+    /// Returns 64 bits that number a page where the whole is too long: the last ones, since the
+    /// first are its host's.
     pub fn short(self) -> u64 {
         self.0 as u64
     }

@@ -221,8 +221,8 @@ impl Site {
     }
 }
 
-/// Returns what a server needs that is trusted by whoever trusts the certificate in `ca_file`, which
-/// is made here.
+/// Returns what a server needs that is trusted by whoever trusts the certificate in `ca_file`,
+/// which is made here.
 fn secure(shape: Shape, ca_file: &str) -> TlsAcceptor {
     let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
