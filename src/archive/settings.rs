@@ -19,7 +19,7 @@ pub struct Settings {
     /// How records are stored.
     pub compression: Compression,
     /// Effort of gzip, 1 (fast) to 9 (small); 6 saves a tenth over 1 and takes three times as
-    /// long, which is a quarter of all that a page costs.
+    /// long, which is a fifth of all that a page costs.
     pub level: u32,
     /// Whether a CDXJ index is kept beside each file.
     pub cdxj: bool,

@@ -184,9 +184,37 @@ pub(super) fn windows(words: &Words, pieces: &[Piece], settings: &Settings) -> V
             }
         });
     }
-    out.sort_unstable();
+    sort_hashes(&mut out);
     out.dedup();
     out
+}
+
+/// Sorts hashes, of which a page has thousands: three passes of counting, from the lowest bits up,
+/// take a third of the time that comparing does.
+fn sort_hashes(hashes: &mut Vec<u32>) {
+    const BITS: usize = 11;
+    const PLACES: usize = 1 << BITS;
+    // Counting costs the same for few.
+    if hashes.len() < PLACES / 4 {
+        hashes.sort_unstable();
+        return;
+    }
+    let mut sorted = vec![0; hashes.len()];
+    for pass in 0..3 {
+        let digit = |hash: u32| (hash as usize >> (pass * BITS)) % PLACES;
+        let mut next = [0u32; PLACES];
+        hashes.iter().for_each(|hash| next[digit(*hash)] += 1);
+        let mut start = 0;
+        for place in &mut next {
+            start += std::mem::replace(place, start);
+        }
+        for hash in hashes.iter() {
+            let place = &mut next[digit(*hash)];
+            sorted[*place as usize] = *hash;
+            *place += 1;
+        }
+        std::mem::swap(hashes, &mut sorted);
+    }
 }
 
 /// A window of numbers says nothing when masked: a table of figures is not a template. But a short
@@ -237,6 +265,18 @@ pub(super) fn without_boilerplate(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hashes_are_sorted_however_many_they_are() {
+        for count in [0u64, 1, 500, 600, 5000] {
+            let mix = crate::content::shingle::mix;
+            let mut hashes: Vec<u32> = (0..count).map(|n| mix(n / 2) as u32).collect();
+            let mut expected = hashes.clone();
+            expected.sort_unstable();
+            sort_hashes(&mut hashes);
+            assert_eq!(hashes, expected);
+        }
+    }
 
     const PROSE: &str = "The river rises in the hills above the town and runs for ninety miles, \
                          through woods and meadows, before it meets the sea at the old harbour.";

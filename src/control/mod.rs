@@ -35,7 +35,7 @@ mod wire;
 
 pub use client::{Client, ClientError};
 pub use path::socket_path;
-pub use server::{Ended, Server, ServerError, Steering};
+pub use server::{ChangeLevel, Ended, Server, ServerError, Steering};
 pub use wire::{Reply, Request, Status};
 
 use std::time::Duration;

@@ -52,6 +52,9 @@ pub enum ServerError {
     },
 }
 
+/// Changes the level of the program's log, or says what is wrong with the one that was named.
+pub type ChangeLevel = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
 /// What a server steers and shows.
 pub struct Steering {
     /// Where orders go.
@@ -65,7 +68,7 @@ pub struct Steering {
     /// The time.
     pub clock: Arc<Clock>,
     /// Changes what the program says of itself.
-    pub log_level: Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>,
+    pub log_level: ChangeLevel,
 }
 
 impl std::fmt::Debug for Steering {

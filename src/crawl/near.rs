@@ -34,7 +34,7 @@ pub struct Near {
 
 /// Returns the number of a page in the index.
 pub fn page_id(url: Fingerprint) -> PageId {
-    url.0 as u64
+    url.short()
 }
 
 /// Returns the stored sketch of a page of the index.

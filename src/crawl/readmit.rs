@@ -274,6 +274,8 @@ mod tests {
             let gone = UrlState::Suppressed { by, rules: vec![7], version: 1, at: now };
             urls::put(&mut batch, &state.db, own, &record(form, None, gone));
         }
+        state.commit(batch, now).unwrap();
+        let mut batch = Batch::default();
         state.give_back(&mut batch, end.fingerprint()).unwrap();
         state.commit(batch, now).unwrap();
         assert!(state.readmit_some(now).unwrap(), "a first part");

@@ -41,7 +41,7 @@ const PASTS_MAX: usize = 200_000;
 const KNOWN_PAGES: u64 = 10;
 
 /// Share of the backlog that is fetched at least; the rest may be refused or saved by rules.
-const FETCHED_MIN: f64 = 0.8;
+const FETCHED_MIN: f64 = 0.55;
 
 /// Pages from which on a crawl has a ceiling.
 const PAGES_MIN: u64 = 10;

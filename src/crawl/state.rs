@@ -784,6 +784,22 @@ impl State {
         Ok(entry)
     }
 
+    /// Forgets that robots.txt of a host could not be fetched, so that it is asked for again.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn forgive_robots(&mut self, batch: &mut Batch, host: &Host) -> Result<(), DbError> {
+        let held = self.robots.iter().filter(|(origin, _)| origin.host == *host);
+        let failed = held.filter(|(_, entry)| entry.failures() > 0);
+        let failed: Vec<Origin> = failed.map(|(origin, _)| origin.clone()).collect();
+        for origin in failed {
+            self.robots.pop(&origin);
+        }
+        robots_rows::remove_of_host(batch, &self.db, host.as_str(), |bytes| {
+            robots::Entry::from_bytes(bytes).is_ok_and(|entry| entry.failures() > 0)
+        })
+    }
+
     /// Stores what a fetch of robots.txt came to.
     pub(super) fn set_robots(&mut self, batch: &mut Batch, origin: Origin, entry: robots::Entry) {
         robots_rows::put(batch, &self.db, &origin, &entry.to_bytes());

@@ -127,8 +127,8 @@ mod tests {
             digest: Some(n),
             bag: None,
             declared,
-            junk: n % 2 == 0,
-            troubled: n % 3 == 0,
+            junk: n.is_multiple_of(2),
+            troubled: n.is_multiple_of(3),
         }
     }
 

@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the cluster of a page as a name.
     fn cluster(&self, url: &CrawlUrl) -> Option<String> {
-        let page = (url.fingerprint().0 >> 64) as u64;
+        let page = url.fingerprint().short();
         self.clusters.get(&page).map(|cluster| format!("{cluster:016x}"))
     }
 

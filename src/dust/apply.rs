@@ -229,7 +229,7 @@ impl SiteRules {
         if (!self.parameters.is_empty() || !self.sorts.is_empty())
             && let Some(query) = url.as_url().query()
         {
-            if query.split('&').any(|part| self.parameters.contains_key(&name_hash(part))) {
+            if parts(query).any(|part| self.parameters.contains_key(&name_hash(part))) {
                 return true;
             }
             if !self.sorts.is_empty() && !is_sorted(query) {
@@ -263,7 +263,7 @@ impl SiteRules {
     fn apply_host(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         if let Some(alias) = self.alias(&form.host, &form.tail) {
             form.host = Cow::Owned(alias.to.as_str().to_owned());
-            form.tail.replace_range(..alias.from_path.len(), &alias.to_path);
+            replace(&mut form.tail, 0..alias.from_path.len(), &alias.to_path);
             applied.push(alias.id);
         }
         for (https, bound) in &self.schemes {
@@ -280,13 +280,14 @@ impl SiteRules {
             return;
         }
         let query = &form.tail[at + 1..];
-        if !query.split('&').any(|part| self.parameters.contains_key(&name_hash(part))) {
+        if !parts(query).any(|part| self.parameters.contains_key(&name_hash(part))) {
             return;
         }
         let mut kept = String::with_capacity(query.len());
         let mut changed = false;
-        for part in query.split('&') {
-            let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        for part in parts(query) {
+            let name = name_of(part);
+            let value = part.get(name.len() + 1..).unwrap_or_default();
             let rules = self.parameters.get(&xxh3_64(name.as_bytes()));
             let rule = rules.into_iter().flatten().find(|rule| {
                 *rule.name == *name
@@ -325,9 +326,9 @@ impl SiteRules {
             return;
         }
         if let Some(bound) = self.sorts.iter().find(|bound| bound.holds(form)) {
-            let mut parts: Vec<&str> = form.tail[at + 1..].split('&').collect();
-            parts.sort_by_key(|part| part.split('=').next().unwrap_or_default());
-            let query = parts.join("&");
+            let mut sorted: Vec<&str> = parts(&form.tail[at + 1..]).collect();
+            sorted.sort_by_key(|part| name_of(part));
+            let query = sorted.join("&");
             form.tail.truncate(at + 1);
             form.tail.push_str(&query);
             applied.push(bound.id);
@@ -343,7 +344,7 @@ impl SiteRules {
         if lower != form.tail[..at]
             && let Some(bound) = self.cases.iter().find(|bound| bound.holds(form))
         {
-            form.tail.replace_range(..at, &lower);
+            replace(&mut form.tail, 0..at, &lower);
             applied.push(bound.id);
         }
     }
@@ -367,7 +368,7 @@ impl SiteRules {
             }
             let Some((rule, start, end)) = best else { return };
             let literal = &self.literal_rules[rule];
-            form.tail.replace_range(start..end, literal.replacement());
+            replace(&mut form.tail, start..end, literal.replacement());
             applied.push(literal.bound.id);
         }
     }
@@ -382,7 +383,7 @@ impl SiteRules {
             let start: usize = path.split('/').take(index + 1).map(|part| part.len() + 1).sum();
             let end = path[start..].find('/').map_or(at, |len| start + len);
             if path[start..end] != **value {
-                form.tail.replace_range(start..end, value);
+                replace(&mut form.tail, start..end, value);
                 applied.push(bound.id);
             }
         }
@@ -473,12 +474,36 @@ fn automaton(patterns: &[&str]) -> Result<Option<AhoCorasick>, RuleError> {
 }
 
 fn name_hash(part: &str) -> u64 {
-    let end = memchr::memchr(b'=', part.as_bytes()).unwrap_or(part.len());
-    xxh3_64(&part.as_bytes()[..end])
+    xxh3_64(name_of(part).as_bytes())
+}
+
+/// Returns the parts of a query. Looking for bytes takes a fraction of what looking for characters
+/// does, and this is done for every URL of a site with rules.
+fn parts(query: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(query);
+    std::iter::from_fn(move || {
+        let query = rest?;
+        let Some(end) = memchr::memchr(b'&', query.as_bytes()) else { return rest.take() };
+        rest = Some(&query[end + 1..]);
+        Some(&query[..end])
+    })
+}
+
+fn name_of(part: &str) -> &str {
+    &part[..memchr::memchr(b'=', part.as_bytes()).unwrap_or(part.len())]
 }
 
 fn is_sorted(query: &str) -> bool {
-    query.split('&').is_sorted_by_key(|part| part.split('=').next().unwrap_or_default())
+    parts(query).is_sorted_by_key(name_of)
+}
+
+/// Puts `with` in the place of a part of `text`, in one copy instead of byte by byte.
+fn replace(text: &mut String, part: std::ops::Range<usize>, with: &str) {
+    let mut new = String::with_capacity(text.len() - part.len() + with.len());
+    new.push_str(&text[..part.start]);
+    new.push_str(with);
+    new.push_str(&text[part.end..]);
+    *text = new;
 }
 
 /// Lower-cases a path but for its percent-encodings, whose case the normal form decides.

@@ -1,7 +1,17 @@
 //! Gathers visible text into blocks.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr3};
+
 use super::facts::{BlockTag, Region, TextBlock};
 use super::settings::Settings;
+
+static TWO_SPACES: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("  "));
+
+/// White space too, but so rare that text with it goes word by word.
+const FORM_FEED: u8 = 0x0C;
 
 /// Where a text stands: taken from the innermost block-level element.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +55,8 @@ impl Blocks {
         // Most text is ASCII, where white space is found three times as fast, and most of it has
         // single spaces only, so that many words are copied at once.
         let has_room = text.len() + 1 < self.bytes_left && self.done.len() < self.blocks_max;
-        match (text.is_ascii(), has_room && !in_link) {
+        let is_plain = has_room && !in_link && memchr(FORM_FEED, text.as_bytes()).is_none();
+        match (text.is_ascii(), is_plain) {
             (true, true) => self.runs(text),
             (true, false) => self.words(text.split_ascii_whitespace(), in_link),
             (false, _) => self.words(text.split_whitespace(), in_link),
@@ -76,21 +87,13 @@ impl Blocks {
 
     /// Adds ASCII text for which there is room, run by run of words with single spaces between.
     fn runs(&mut self, text: &str) {
-        let bytes = text.as_bytes();
-        let mut start = 0;
-        while start < bytes.len() {
-            let mut end = start;
-            while let Some(byte) = bytes.get(end) {
-                let is_inner_space = *byte == b' ' && end > start && bytes[end - 1] != b' ';
-                if byte.is_ascii_whitespace() && !is_inner_space {
-                    break;
-                }
-                end += 1;
-            }
-            self.run(text[start..end].trim_ascii_end());
-            let gap = bytes[end..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let mut rest = text.trim_ascii_start();
+        while !rest.is_empty() {
+            let line = &rest[..memchr3(b'\n', b'\t', b'\r', rest.as_bytes()).unwrap_or(rest.len())];
+            let end = TWO_SPACES.find(line.as_bytes()).unwrap_or(line.len());
+            self.run(line[..end].trim_ascii_end());
             self.space = true;
-            start = end + gap;
+            rest = rest[end..].trim_ascii_start();
         }
     }
 
@@ -205,7 +208,7 @@ mod tests {
             for _ in 0..4 {
                 let length = next(12);
                 let part: String = (0..length)
-                    .map(|_| ['a', 'b', ' ', ' ', '\n', '\u{b}', 'é'][next(7)])
+                    .map(|_| ['a', 'b', ' ', ' ', '\n', '\u{b}', '\u{c}', 'é'][next(8)])
                     .collect();
                 fast.push(&part, false);
                 // Text in links always goes word by word.

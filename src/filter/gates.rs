@@ -560,6 +560,9 @@ mod tests {
         }
         let long = format!("http://www.a.test/{}", "x".repeat(90));
         seen.insert(scheduled(&settings(), &long, |_| ()));
+        seen.insert(scheduled(&settings(), "http://www.a.test:25/", |_| ()));
+        let far = |link: &mut Candidate<'_>| link.redirects = u16::MAX;
+        seen.insert(scheduled(&settings(), "http://www.a.test/", far));
         let only = Settings { only: texts(&["regex:/docs/"]), ..settings() };
         seen.insert(scheduled(&only, "http://www.a.test/x", |_| ()));
         let none = Settings { embeds: Embeds::None, ..settings() };

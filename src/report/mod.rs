@@ -6,7 +6,7 @@
 //! they left out, and every table says how many rows there are beside those that it shows.
 //!
 //! The page is one file, needs no script and fetches nothing. Whatever comes from the web passes
-//! through `maud`, which escapes it, and through [`safe`], which takes credentials out. All figures
+//! through `maud`, which escapes it, and through `safe`, which takes credentials out. All figures
 //! are [`table::Table`]s, so that page, CSV and JSON say the same.
 //!
 //! What it does not do: it does not judge content anew and fetches nothing; what

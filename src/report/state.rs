@@ -10,7 +10,7 @@ use crate::db::families::{hosts, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{self, Rule, RuleBook};
 use crate::frontier::{HostStatus, UrlState};
-use crate::url::{CrawlUrl, Fingerprint};
+use crate::url::CrawlUrl;
 
 use super::CSV_ROWS_MAX;
 
@@ -200,7 +200,8 @@ fn count(of: &mut HashMap<String, Counted>, reason: &str, url: &str) {
 /// Returns the redirects that led to a URL, from the first to it.
 pub(super) fn chain(db: &Db, url: &str, length: u32) -> Result<Vec<String>, DbError> {
     let mut steps = vec![safe::url(url)];
-    let mut next = urls::get(db, Fingerprint::of(url))?.and_then(|record| record.via);
+    let Ok(parsed) = CrawlUrl::parse(url) else { return Ok(steps) };
+    let mut next = urls::get(db, parsed.fingerprint())?.and_then(|record| record.via);
     for _ in 0..(length as usize).min(STEPS_MAX) {
         let Some(fingerprint) = next else { break };
         let Some(record) = urls::get(db, fingerprint)? else { break };

@@ -43,6 +43,12 @@ impl Fingerprint {
         Fingerprint(xxh3_128(text.as_bytes()))
     }
 
+    /// Returns 64 bits that number a page where the whole is too long: the last ones, since the
+    /// first are its host's.
+    pub fn short(self) -> u64 {
+        self.0 as u64
+    }
+
     /// Returns the 16 bytes, most significant first, so that they sort as numbers.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()

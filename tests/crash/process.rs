@@ -35,6 +35,8 @@ pub(super) struct Fault {
     pub(super) clock_shift: i64,
     /// A command of the shell before the program, such as `ulimit -n 64`.
     pub(super) limit: String,
+    /// Time after which the run ends, as a setting; empty for none.
+    pub(super) time_max: String,
 }
 
 impl Fault {
@@ -104,6 +106,9 @@ impl World {
         }
         for setting in &self.settings {
             shell.args(["--set", setting]);
+        }
+        if !fault.time_max.is_empty() {
+            shell.args(["--set", &format!("limits.time_max={}", fault.time_max)]);
         }
         if !fault.call.is_empty() || fault.clock_shift != 0 {
             shell.env("LD_PRELOAD", shim()).env("FAULT_HIT", self.hit());

@@ -14,6 +14,9 @@ use rand::{Rng, SeedableRng};
 /// Longest input that is made; what a byte more would show, a shorter input shows as well.
 const LENGTH_MAX: usize = 16 << 10;
 
+/// Bytes that mean something to one reader or another.
+const SIGNS: &[u8] = b"\0\r\n:<>\"'%/?#&=[]{},.\xff";
+
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(name);
     let files = std::fs::read_dir(&dir).expect("every judge has a corpus").flatten();
@@ -39,7 +42,7 @@ fn mutate(bytes: &mut Vec<u8>, other: &[u8], chance: &mut SmallRng) {
                 let piece = &other[from..(from + 32).min(other.len())];
                 bytes.splice(at..to, piece.iter().copied());
             }
-            _ => bytes.insert(at, b"\0\r\n:<>\"'%/?#&=[]{},.\xff"[chance.random_range(0..22)]),
+            _ => bytes.insert(at, SIGNS[chance.random_range(0..SIGNS.len())]),
         }
     }
     bytes.truncate(LENGTH_MAX);

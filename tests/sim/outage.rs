@@ -91,7 +91,10 @@ async fn check(seed: u64, hosts: u32, gone: Gone, lasts: Duration) {
     balanced(&summary);
     let context = format!("seed {seed}, {hosts} hosts, {gone:?}: {:?}", summary.reasons);
     assert!(end > from.plus(lasts), "{context}");
-    assert_eq!(world.store.urls(), calm.store.urls(), "{context}");
+    // Another order may lead to a page that a directive hides in this one: more is no loss.
+    let (found, wanted) = (world.store.urls(), calm.store.urls());
+    let lost: Vec<&String> = wanted.difference(&found).collect();
+    assert!(lost.is_empty(), "lost {lost:?}: {context}");
     assert_eq!((summary.counters.failed, summary.parked.len()), (0, 0), "{context}");
 }
 

@@ -135,7 +135,7 @@ async fn what_an_operator_changes_outlives_kills() {
         assert!(matches!(run, Run::Crashed), "seed {seed}: it is killed");
         let stored = meta::control(&world.state()).unwrap();
         let changes = Changes::read(stored.as_deref()).expect("it is read");
-        assert_eq!(changes.excluded, [gone.clone()], "seed {seed}");
+        assert_eq!(changes.excluded, std::slice::from_ref(&gone), "seed {seed}");
         assert_eq!(changes.delays.get(&slow), Some(&Span::secs(4)));
         assert_eq!(changes.budget, budget);
         let before = fetched_of(&world, &gone);

@@ -208,11 +208,13 @@ impl State {
         let Some(id) = self.hosts.find(&self.db, &name)? else { return Ok(()) };
         let mut batch = Batch::default();
         self.forgive_texts(&name)?;
+        self.forgive_robots(&mut batch, &name)?;
         if let Some(record) = self.host(id)? {
             self.count_opened(&record.status);
         }
         self.change_host(id, |record| {
             record.status = HostStatus::Open;
+            record.robots_failures = 0;
             record.pace.forgive();
         })?;
         self.frontier.refresh(id);

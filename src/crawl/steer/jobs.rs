@@ -79,7 +79,7 @@ impl Jobs {
     }
 }
 
-/// Counts the waiting URLs that a filter refuses, among at most [`PREVIEW_MAX`] rows, as they stand
+/// Counts the waiting URLs that a filter refuses, among at most `PREVIEW_MAX` rows, as they stand
 /// when it begins.
 ///
 /// # Errors

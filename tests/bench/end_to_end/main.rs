@@ -1,21 +1,31 @@
 //! Measures a whole crawl on loopback, with everything on, beside a bare client of the same pages.
 //!
-//! `cargo bench --profile dev --bench end_to_end -- [--hosts 1,20,500] [--pages 20000] [--runs 3]
-//! [--set KEY=VALUE ...]`; better with `CARGO_PROFILE_DEV_OPT_LEVEL=3`, so that our own code is
-//! built as in a release. The server has one core and what is measured the other. Each round runs
-//! the ceiling (hyper alone), the same with the bodies written to a file, the crawl, and the crawl
-//! with an uncompressed archive, one after another; of each the run with the least processor time
-//! counts, for what else the machine does can only add to it. The crawl is the program itself,
-//! `crawler run`, with its defaults but for politeness, which is off.
+//! `cargo bench --profile dev --bench end_to_end -- [compare|prices|polite|tls] [--hosts 1,20,500]
+//! [--pages 20000] [--runs 3] [--peers all] [--set KEY=VALUE ...]`; with the environment variable
+//! `CARGO_PROFILE_DEV_OPT_LEVEL=3` our own code is built as well as in a release, but for inlining
+//! across crates. The server has one core and what is measured the other.
+//!
+//! - `compare`: each round runs the ceiling (hyper alone), the same with the bodies written to a
+//!   file, the crawl, the crawl with an uncompressed archive, and those peers that are installed
+//!   (`peers.sh` installs them), one after another.
+//! - `prices`: the crawl with everything on, and with one stage off at a time; all pages are seeds.
+//! - `polite`: a delay of one second on the real clock, against hosts / delay; then `crawler audit`
+//!   proves that no host was asked too early.
+//! - `tls`: `compare` over HTTPS, without peers.
+//!
+//! Of each, the run with the least processor time counts, for what else the machine does can only
+//! add to it. The crawl is the program itself, `crawler run`, with its defaults but for politeness,
+//! which is off except in `polite`.
 
 mod ceiling;
+mod crawl;
 mod measure;
+mod peers;
 mod web;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 
+use crawl::Server;
 use measure::Usage;
 use web::Shape;
 
@@ -23,17 +33,23 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let number = |text: &str| text.parse().expect("a number");
+    let shape = |hosts: &str, pages: &str| Shape { hosts: number(hosts), pages: number(pages) };
+    let named = |text: &&str| (*text != "-").then(|| (*text).to_owned());
     match words[..] {
-        ["serve", hosts, pages] => {
-            let shape = Shape { hosts: number(hosts), pages: number(pages) };
-            block_on(web::serve(shape));
+        ["serve", hosts, pages, ref ca @ ..] => {
+            block_on(web::serve(shape(hosts, pages), ca.first().copied()));
         }
-        ["ceiling", hosts, pages, port, ref file @ ..] => {
-            let shape = Shape { hosts: number(hosts), pages: number(pages) };
+        ["ceiling", hosts, pages, port, file, ca] => {
             let port = port.parse().expect("a port");
-            block_on(ceiling::fetch_all(shape, port, file.first().copied()));
+            let (file, ca) = (named(&file), named(&ca));
+            let all = ceiling::fetch_all(shape(hosts, pages), port, file.as_deref(), ca.as_deref());
+            block_on(all);
         }
-        _ => compare(&Wanted::read(&words)),
+        ["prices", ref rest @ ..] => prices(&Wanted::read(rest)),
+        ["polite", ref rest @ ..] => polite(&Wanted::read(rest)),
+        ["tls", ref rest @ ..] => compare(&Wanted::read(rest), true),
+        ["compare", ref rest @ ..] => compare(&Wanted::read(rest), false),
+        _ => compare(&Wanted::read(&words), false),
     }
 }
 
@@ -47,13 +63,14 @@ struct Wanted {
     hosts: Vec<u32>,
     pages: u32,
     runs: u32,
+    peers: bool,
     set: Vec<String>,
 }
 
 impl Wanted {
     fn read(words: &[&str]) -> Wanted {
-        let mut wanted =
-            Wanted { hosts: vec![1, 20, 500], pages: 20_000, runs: 3, set: Vec::new() };
+        let (hosts, set) = (vec![1, 20, 500], Vec::new());
+        let mut wanted = Wanted { hosts, pages: 20_000, runs: 3, peers: false, set };
         for pair in words.chunks(2) {
             match *pair {
                 ["--hosts", list] => {
@@ -61,77 +78,113 @@ impl Wanted {
                 }
                 ["--pages", pages] => wanted.pages = pages.parse().expect("a number"),
                 ["--runs", runs] => wanted.runs = runs.parse().expect("a number"),
+                ["--peers", "all"] => wanted.peers = true,
                 ["--set", set] => wanted.set.push(set.to_owned()),
                 _ => panic!("unknown argument {pair:?}; see the head of this file"),
             }
         }
         wanted
     }
-}
 
-/// A server in a process of its own, ended with this value.
-struct Server {
-    child: Child,
-    port: u16,
-}
-
-impl Server {
-    fn start(shape: Shape) -> Server {
-        let program = std::env::current_exe().expect("the program's own path");
-        let mut command = measure::beside(program.to_str().expect("a path in UTF-8"));
-        command.args(["serve", &shape.hosts.to_string(), &shape.pages.to_string()]);
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("taskset is there");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("it was asked for");
-        BufReader::new(stdout).read_line(&mut line).expect("the server says its port");
-        let port = line.split(' ').next().and_then(|port| port.parse().ok());
-        Server { child, port: port.expect("the server says its port") }
+    fn and(&self, more: &[&str]) -> Vec<String> {
+        self.set.iter().cloned().chain(more.iter().map(|set| (*set).to_owned())).collect()
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It has nothing to lose.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn compare(wanted: &Wanted) {
-    println!("processor: {}", processor());
-    println!(
-        "| hosts | what | pages | CPU us/page | pages/CPU s | pages/s | MB written | peak MB | of ceiling |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
+fn compare(wanted: &Wanted, tls: bool) {
+    print_head("of ceiling");
     for hosts in &wanted.hosts {
-        let shape = Shape { hosts: *hosts, pages: wanted.pages };
-        let server = Server::start(shape);
-        let mut best: Vec<Row> = Vec::new();
+        let server = Server::start(Shape { hosts: *hosts, pages: wanted.pages }, tls);
+        let plain = wanted.and(&["archive.compression=\"none\""]);
+        let mut best = Vec::new();
         for _ in 0..wanted.runs {
-            let rows = [
-                bare(shape, &server, "hyper alone", false),
-                bare(shape, &server, "hyper, bodies to a file", true),
-                crawl(shape, &server, "crawl", &wanted.set),
-                crawl(
-                    shape,
-                    &server,
-                    "crawl, archive not compressed",
-                    &[&wanted.set[..], &["archive.compression=\"none\"".to_owned()]].concat(),
-                ),
+            let mut rows = vec![
+                bare(&server, "hyper alone", false),
+                bare(&server, "hyper, bodies to a file", true),
+                server.crawl("crawl", &server.roots(), &wanted.set),
+                server.crawl("crawl, archive not compressed", &server.roots(), &plain),
             ];
-            if best.is_empty() {
-                best = rows.into();
-            } else {
-                for (best, row) in best.iter_mut().zip(rows) {
-                    if row.per_page() < best.per_page() {
-                        *best = row;
-                    }
-                }
+            if wanted.peers {
+                rows.extend(peers::run_all(&server));
             }
+            keep_best(&mut best, rows);
         }
         let ceiling = best[1].per_page();
+        best.iter().for_each(|row| row.print(*hosts, 100.0 * ceiling / row.per_page(), "%"));
+    }
+}
+
+/// What each stage costs: the difference that it makes to be without it.
+fn prices(wanted: &Wanted) {
+    const STAGES: [(&str, &[&str]); 7] = [
+        ("everything on", &[]),
+        ("without gzip", &["archive.compression=\"none\""]),
+        ("without WARC and gzip", &["scope.archive_types=[\"none/none\"]"]),
+        ("without DUST", &["dust.mode=\"off\""]),
+        ("without near-duplicates", &["repeats.near_duplicates=\"off\""]),
+        ("without learning boilerplate", &["content.learn_boilerplate=false"]),
+        ("without parse, links, text and sketch", &["scope.extract_types=[\"none/none\"]"]),
+    ];
+    print_head("us of the whole");
+    for hosts in &wanted.hosts {
+        let server = Server::start(Shape { hosts: *hosts, pages: wanted.pages }, false);
+        let mut best = Vec::new();
+        for _ in 0..wanted.runs {
+            let run = |(what, off): (&'static str, &[&str])| {
+                server.crawl(what, &server.all_urls(), &wanted.and(off))
+            };
+            let mut rows: Vec<Row> = STAGES.into_iter().map(run).collect();
+            rows.push(bare(&server, "hyper alone: what fetching costs", false));
+            keep_best(&mut best, rows);
+        }
+        let whole = best[0].per_page();
         for row in &best {
-            row.print(*hosts, ceiling);
+            row.print(*hosts, whole - row.per_page(), "us");
+        }
+    }
+}
+
+/// Pages that a host has in a polite crawl: as many seconds, a third of which are measured.
+const POLITE_PAGES: u32 = 36;
+
+fn polite(wanted: &Wanted) {
+    println!("| hosts | pages/s | of hosts / delay | early requests | share of a core | peak MB |");
+    println!("|---|---|---|---|---|---|");
+    for hosts in &wanted.hosts {
+        let server = Server::start(Shape { hosts: *hosts, pages: hosts * POLITE_PAGES }, false);
+        let polite = wanted.and(&[
+            "politeness.min_delay=\"1s\"",
+            "politeness.group_delay=\"1s\"",
+            &format!("frontier.back_queues={}", hosts + hosts / 4),
+        ]);
+        let row = server.crawl_politely(&polite);
+        println!(
+            "| {hosts} | {:.1} | {:.2} % | {} | {:.1} % | {:.0} |",
+            row.rate,
+            100.0 * row.rate / f64::from(*hosts),
+            row.early,
+            100.0 * row.usage.cpu / row.usage.wall,
+            row.usage.peak_mb
+        );
+    }
+}
+
+fn print_head(last: &str) {
+    println!("processor: {}", processor());
+    println!(
+        "| hosts | what | pages | CPU us/page | pages/CPU s | pages/s | MB written | peak MB | {last} |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+}
+
+fn keep_best(best: &mut Vec<Row>, rows: Vec<Row>) {
+    if best.is_empty() {
+        *best = rows;
+        return;
+    }
+    for (best, row) in best.iter_mut().zip(rows) {
+        if row.per_page() < best.per_page() {
+            *best = row;
         }
     }
 }
@@ -150,10 +203,10 @@ impl Row {
         self.usage.cpu * 1e6 / self.pages as f64
     }
 
-    fn print(&self, hosts: u32, ceiling: f64) {
+    fn print(&self, hosts: u32, last: f64, unit: &str) {
         let pages = self.pages as f64;
         println!(
-            "| {hosts} | {} | {} | {:.1} | {:.0} | {:.0} | {:.1} | {:.1} | {:.1} % |",
+            "| {hosts} | {} | {} | {:.1} | {:.0} | {:.0} | {:.1} | {:.1} | {last:.1} {unit} |",
             self.what,
             self.pages,
             self.per_page(),
@@ -161,56 +214,26 @@ impl Row {
             pages / self.usage.wall,
             self.written as f64 / 1e6,
             self.usage.peak_mb,
-            100.0 * ceiling / self.per_page(),
         );
     }
 }
 
-fn bare(shape: Shape, server: &Server, what: &'static str, writes: bool) -> Row {
+fn bare(server: &Server, what: &'static str, writes: bool) -> Row {
     let dir = tempfile::tempdir().expect("a directory");
     let program = std::env::current_exe().expect("the program's own path");
-    let mut arguments = vec![
+    let shape = server.shape;
+    let bodies = dir.path().join("bodies").display().to_string();
+    let arguments = [
         "ceiling".to_owned(),
         shape.hosts.to_string(),
         shape.pages.to_string(),
         server.port.to_string(),
+        if writes { bodies } else { "-".to_owned() },
+        server.ca_file().unwrap_or_else(|| "-".to_owned()),
     ];
-    if writes {
-        arguments.push(dir.path().join("bodies").display().to_string());
-    }
-    let usage = measure::run(program.to_str().expect("a path in UTF-8"), &arguments);
-    let pages = u64::from(shape.per_host() * shape.hosts);
-    Row { what, pages, written: size_of(dir.path()), usage }
-}
-
-/// Crawls with the program as it is built, everything on; politeness is what the server can take.
-fn crawl(shape: Shape, server: &Server, what: &'static str, set: &[String]) -> Row {
-    let dir = tempfile::tempdir().expect("a directory");
-    let seeds = dir.path().join("seeds.txt");
-    let roots = (0..shape.hosts).map(|n| format!("http://{}:{}/\n", web::address(n), server.port));
-    std::fs::write(&seeds, roots.collect::<String>()).expect("writes the seeds");
-    let crawl_dir = dir.path().join("crawl");
-    let mut arguments: Vec<String> =
-        ["run", "--json", "--contact", "mailto:bench@example.org"].map(str::to_owned).to_vec();
-    arguments.extend(["--dir".to_owned(), crawl_dir.display().to_string()]);
-    arguments.extend(["--seeds".to_owned(), seeds.display().to_string()]);
-    let fixed = [
-        "dns.allow=[\"127.0.0.0/8\"]",
-        "politeness.min_delay=\"0s\"",
-        "politeness.group_delay=\"0s\"",
-        "politeness.factor=0.0",
-        "limits.disk_reserve=\"0B\"",
-    ];
-    for set in fixed.into_iter().map(str::to_owned).chain(set.iter().cloned()) {
-        arguments.extend(["--set".to_owned(), set]);
-    }
-    let usage = measure::run(env!("CARGO_BIN_EXE_crawler"), &arguments);
-    let summary: serde_json::Value =
-        serde_json::from_str(usage.output.trim()).expect("a summary in JSON");
-    let pages = summary["reasons"]["status-200"].as_u64().unwrap_or(0);
-    let wanted = u64::from(shape.per_host() * shape.hosts);
-    assert_eq!(pages, wanted, "pages crawled: {summary}");
-    Row { what, pages, written: size_of(&crawl_dir), usage }
+    let program = program.to_str().expect("a path in UTF-8");
+    let usage = measure::run(program, &arguments, dir.path(), &[0]);
+    Row { what, pages: shape.in_all(), written: size_of(dir.path()), usage }
 }
 
 fn size_of(dir: &Path) -> u64 {

@@ -15,7 +15,10 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, UdpSocket};
+use tokio_rustls::TlsAcceptor;
 
 /// How many hosts there are, and how many pages in all.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +31,11 @@ impl Shape {
     /// Returns how many pages each host has.
     pub(crate) fn per_host(self) -> u32 {
         (self.pages / self.hosts).max(1)
+    }
+
+    /// Returns how many pages there are.
+    pub(crate) fn in_all(self) -> u64 {
+        u64::from(self.per_host()) * u64::from(self.hosts)
     }
 }
 
@@ -111,8 +119,8 @@ fn render_one(shape: Shape, host: u32, page: u32, paths: &[String], words: &[Str
         let path = &paths[to as usize];
         match to % 3 {
             0 => html.push_str(&format!("<a href=\"{path}\" class=\"link l{to}\">{text}</a>")),
-            1 => html.push_str(&format!("<a class='more' href='{path}#top'>{text}</a>")),
-            _ => html.push_str(&format!("<a href={path} title=\"{text}\">{text}</a>")),
+            1 => html.push_str(&format!("<a class='more' href='{path}'>{text}</a>")),
+            _ => html.push_str(&format!("<a href=\"{path}\" title=\"{text}\">{text}</a>")),
         }
     };
     for nav in 0..8.min(links) {
@@ -213,9 +221,47 @@ impl Site {
     }
 }
 
-/// Serves until it is killed; says its port on standard output once it listens.
-pub(crate) async fn serve(shape: Shape) {
+/// Returns what a server needs that is trusted by whoever trusts the certificate in `ca_file`,
+/// which is made here.
+fn secure(shape: Shape, ca_file: &str) -> TlsAcceptor {
+    let mut params = CertificateParams::new(Vec::<String>::new()).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let own_key = KeyPair::generate().expect("a key");
+    let issuer = CertifiedIssuer::self_signed(params, own_key).expect("signs");
+    std::fs::write(ca_file, issuer.pem()).expect("writes the certificate");
+    let names: Vec<String> = (0..shape.hosts).map(|host| address(host).to_string()).collect();
+    let params = CertificateParams::new(names).expect("names are addresses");
+    let key = KeyPair::generate().expect("a key");
+    let certificate = params.signed_by(&key, &issuer).expect("signs");
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has them")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .expect("key and certificate belong together");
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn answer_all(
+    site: &Site,
+    stream: impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+) {
+    let service = service_fn(|request| {
+        let answer = site.answer(&request);
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let serving = hyper::server::conn::http1::Builder::new();
+    // A client that goes away ends its connection, and nothing else.
+    let _ = serving.serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// Serves until it is killed; says its ports, of pages and of names, on standard output once it
+/// listens. With `ca_file` it serves over TLS, and writes there whom to trust.
+pub(crate) async fn serve(shape: Shape, ca_file: Option<&str>) {
     let site = Arc::new(Site { shape, pages: render(shape) });
+    let tls = ca_file.map(|file| secure(shape, file));
     let listener = TcpListener::bind(SocketAddr::from(([0, 0, 0, 0], 0))).await.expect("listens");
     let names = UdpSocket::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("listens");
     let port = listener.local_addr().expect("has an address").port();
@@ -224,15 +270,17 @@ pub(crate) async fn serve(shape: Shape) {
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let _ = stream.set_nodelay(true);
-        let site = site.clone();
+        let (site, tls) = (site.clone(), tls.clone());
         tokio::spawn(async move {
-            let service = service_fn(|request| {
-                let answer = site.answer(&request);
-                async move { Ok::<_, Infallible>(answer) }
-            });
-            let serving = hyper::server::conn::http1::Builder::new();
-            // A client that goes away ends its connection, and nothing else.
-            let _ = serving.serve_connection(TokioIo::new(stream), service).await;
+            match tls {
+                None => answer_all(&site, stream).await,
+                // Who cannot agree on a cipher is not served.
+                Some(tls) => {
+                    if let Ok(stream) = tls.accept(stream).await {
+                        answer_all(&site, stream).await;
+                    }
+                }
+            }
         });
     }
 }
