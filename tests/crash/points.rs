@@ -35,8 +35,8 @@ const POINTS: &[(&str, u64, &str)] = &[
 
 /// Points of the life of rules, where there is something to learn.
 const RULE_POINTS: &[(&str, u64, &str)] = &[
-    ("write,/state/", 400, "batch while rules change"),
-    ("write,.warc.open", 300, "archive record while rules change"),
+    ("write,/state/", 80, "batch while rules change"),
+    ("write,.warc.open", 50, "archive record while rules change"),
     ("write,rules.jsonl", 10, "rule's life"),
 ];
 
@@ -58,7 +58,7 @@ fn kill_at(
         let act = acts[(draw >> 8) as usize % acts.len()];
         // A point that is not reached soon is passed over.
         let fault =
-            Fault { time_max: "3s".to_owned(), ..Fault::call(&format!("{call},{nth},{act}")) };
+            Fault { time_max: "6s".to_owned(), ..Fault::call(&format!("{call},{nth},{act}")) };
         let ended = world.run("run", &fault);
         match ended.code {
             Some(10) => {}
