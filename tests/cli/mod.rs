@@ -312,7 +312,10 @@ fn verify_finds_a_flipped_byte_and_says_which_record_it_is() {
     check(&crawler(copy.path(), &["verify", "--archive-only"]), 0, &[]);
     let warc = warc.expect("there is a WARC file");
     let mut bytes = std::fs::read(&warc).unwrap();
-    let middle = bytes.len() / 2;
+    // Within the compressed part of a member: its header has bytes that nothing vouches for.
+    let half = bytes.len() / 2;
+    let member = bytes[half..].windows(3).position(|three| three == [0x1f, 0x8b, 8]);
+    let middle = half + member.expect("a record begins in the second half") + 40;
     bytes[middle] ^= 0x40;
     std::fs::write(&warc, &bytes).unwrap();
     let output = crawler(copy.path(), &["verify", "--archive-only"]);

@@ -35,9 +35,9 @@ const POINTS: &[(&str, u64, &str)] = &[
 
 /// Points of the life of rules, where there is something to learn.
 const RULE_POINTS: &[(&str, u64, &str)] = &[
-    ("write,rules.jsonl", 10, "rule's life"),
     ("write,/state/", 400, "batch while rules change"),
     ("write,.warc.open", 300, "archive record while rules change"),
+    ("write,rules.jsonl", 10, "rule's life"),
 ];
 
 /// Kills at points drawn from `points`, so many times or until the crawl ends; returns how often

@@ -43,8 +43,9 @@ pub fn key(host: HostId, place: Place) -> [u8; 13] {
 
 /// Returns host and place of a key.
 pub fn parse(key: &[u8]) -> Option<(HostId, Place)> {
-    let host = u32::from_be_bytes(key.get(..4)?.try_into().ok()?);
-    let serial = u64::from_be_bytes(key.get(5..13)?.try_into().ok()?);
+    let key: &[u8; 13] = key.try_into().ok()?;
+    let host = u32::from_be_bytes(key[..4].try_into().ok()?);
+    let serial = u64::from_be_bytes(key[5..].try_into().ok()?);
     Some((HostId(host), Place { priority: key[4], serial }))
 }
 
