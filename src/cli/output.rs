@@ -2,18 +2,7 @@
 
 use std::time::Duration;
 
-/// Groups digits: `12,034`.
-pub(super) fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
+pub(super) use crate::report::grouped as number;
 
 /// Returns a size with two or three significant digits: `4.1 MB`.
 pub(super) fn bytes(n: f64) -> String {

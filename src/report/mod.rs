@@ -27,6 +27,7 @@ mod state;
 mod table;
 
 pub use builder::{Input, ReportError, Setting, build};
+pub(crate) use plot::grouped;
 pub use table::{Cell, Column, Table};
 
 use serde::Serialize;

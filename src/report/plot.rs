@@ -197,7 +197,7 @@ fn short(value: f64) -> String {
 }
 
 /// Groups digits: `12,034`.
-pub(super) fn grouped(n: u64) -> String {
+pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

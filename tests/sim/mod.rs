@@ -248,6 +248,11 @@ fn seeds(default: u64) -> Vec<u64> {
     }
 }
 
+/// Returns a healthy web with something to learn on every host.
+fn dusty() -> Draft {
+    Draft { hosts: 4, pages: (120, 300), sick: 0, touchy: 0, dust: 1000, ..Draft::default() }
+}
+
 fn balanced(summary: &Summary) {
     assert_eq!(summary.counters.imbalance(), 0, "{:?}", summary.counters);
     assert_eq!(summary.counters.in_flight, 0);
@@ -311,14 +316,7 @@ async fn crashes_lose_no_url_and_repeat_only_what_was_in_flight() {
 async fn crashes_amid_learning_and_probing_lose_no_document() {
     let mut suppressed = 0;
     for seed in seeds(2) {
-        let draft = Draft {
-            hosts: 4,
-            pages: (120, 300),
-            sick: 0,
-            touchy: 0,
-            dust: 1000,
-            ..Draft::default()
-        };
+        let draft = dusty();
         let calm = World::new(WebSpec::draw(seed, &draft));
         calm.run(START, Crash::Never).await;
 
@@ -419,14 +417,7 @@ async fn learned_rules_save_fetches_and_cost_no_document() {
     // A small web may have too few duplicates of any one kind to prove a rule; several have not.
     let (mut suppressed, mut saved) = (0, 0);
     for seed in seeds(2) {
-        let draft = Draft {
-            hosts: 4,
-            pages: (120, 300),
-            sick: 0,
-            touchy: 0,
-            dust: 1000,
-            ..Draft::default()
-        };
+        let draft = dusty();
         let mut crawled = Vec::new();
         for dust in [DustMode::Off, DustMode::Enforce] {
             let mut world = World::new(WebSpec::draw(seed, &draft));
