@@ -373,11 +373,11 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         &mut self,
         first: Result<(Id, Result<Visit, VisitError>), JoinError>,
     ) -> Result<(), CrawlError> {
-        let mut done = Some(first);
-        for _ in 0..SETTLE_MAX {
-            let Some(joined) = done else { break };
+        self.take(first)?;
+        for _ in 1..SETTLE_MAX {
+            // What is joined is taken: a visit that got lost here would hold all later ones up.
+            let Some(joined) = self.visits.try_join_next_with_id() else { break };
             self.take(joined)?;
-            done = self.visits.try_join_next_with_id();
         }
         Ok(())
     }
