@@ -7,20 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crawler::clock::{Clock, Timestamp};
-use crawler::demo::{Draft, Server, ServerOptions, WebSpec};
+use crawler::demo::{Latency, Server, ServerOptions, SiteSpec, WebSpec};
 use serde_json::Value;
 
 use super::{check, crawler, json, text};
 
-fn run(server: &Server, dir: &Path) -> Child {
+fn run(server: &Server, dir: &Path, min_delay: &str) -> Child {
     let homes = server.web().homes();
     let seeds: String = homes.iter().map(|url| format!("{url}\n")).collect();
     std::fs::write(dir.join("seeds.txt"), seeds).expect("it is written");
     let servers = format!("dns.servers=[\"{}\"]", server.dns_addr());
+    let min_delay = format!("politeness.min_delay={min_delay}");
     Command::new(env!("CARGO_BIN_EXE_crawler"))
         .args(["run", "--quiet", "--contact", "mailto:test@crawler.test", "--seeds", "seeds.txt"])
         .args(["--set", &servers, "--set", "dns.allow=[\"127.0.0.0/8\"]"])
-        .args(["--set", "politeness.min_delay=100ms", "--set", "limits.disk_reserve=1MB"])
+        .args(["--set", &min_delay, "--set", "limits.disk_reserve=1MB"])
         .args(["--set", "dust.mode=off"])
         .current_dir(dir)
         .stdout(Stdio::null())
@@ -48,12 +49,16 @@ fn ctl(dir: &Path, args: &[&str]) -> Value {
     json(&output)
 }
 
+/// A site that answers in no time, so that the crawl takes as long as its `min_delay` says.
+fn swift(name: &str) -> SiteSpec {
+    let latency = Latency { base: Duration::ZERO, spread: Duration::ZERO, rate: 0 };
+    SiteSpec { latency, ..SiteSpec::new(name, 35) }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_kill() {
-    let draft =
-        Draft { hosts: 3, pages: (30, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
     let clock = Arc::new(Clock::system(Timestamp::ZERO));
-    let web = WebSpec::draw(4, &draft);
+    let web = WebSpec::new(4, ["one.test", "two.test", "three.test"].map(swift).to_vec());
     let server = Server::start(web, clock, ServerOptions::default()).await.expect("it serves");
     tokio::task::block_in_place(|| steer(&server));
     server.shutdown().await;
@@ -62,7 +67,7 @@ async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_
 fn steer(server: &Server) {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
-    let mut child = run(server, dir);
+    let mut child = run(server, dir, "200ms");
     let status = ["ctl", "status", "--json"];
     until(dir, &status, |code, value| {
         code == 0 && value["snapshot"]["counters"]["done"].as_u64() > Some(5)
@@ -97,7 +102,7 @@ fn steer(server: &Server) {
     assert_eq!(ctl(dir, &["budget"])["budget"]["host_pages"], 500);
     check(&crawler(dir, &["ctl", "exclude", "remove", "other.test"]), 3, &["is not excluded"]);
 
-    let mut child = run(server, dir);
+    let mut child = run(server, dir, "10ms");
     until(dir, &status, |_, value| value["snapshot"]["brake"]["brake"] == "paused");
     let back = ctl(dir, &["exclude", "remove", host]);
     assert!(back["count"]["urls"].as_u64() >= dropped["count"]["urls"].as_u64(), "{back}");
