@@ -64,6 +64,26 @@ async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_
     server.shutdown().await;
 }
 
+/// What reads the state beside the crawl: explanations and the report.
+fn seen_from_outside(server: &Server, dir: &Path) {
+    let web = server.web();
+    let urls = web.documents(0).filter_map(|id| web.url(id)).map(|url| url.to_string());
+    let args: Vec<String> = ["explain", "--json"].map(str::to_owned).into_iter().chain(urls).collect();
+    let output = crawler(dir, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let said: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |is: &str| said.iter().filter(|line| line["state"]["is"] == is).collect::<Vec<_>>();
+    assert!(!of("done").is_empty(), "{said:?}");
+    let queued = of("queued");
+    let first = queued.first().expect("most pages still wait");
+    let why = first["state"]["why"].as_str().unwrap_or_default();
+    assert!(why.starts_with("the crawl is paused (`crawler ctl resume`)"), "{first}");
+    assert_eq!(first["state"]["earliest"], Value::Null, "{first}");
+    let report = crawler(dir, &["report", "--json"]);
+    check(&report, 0, &[]);
+    assert_eq!(json(&report)["state"], "running");
+}
+
 fn steer(server: &Server) {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
@@ -80,6 +100,7 @@ fn steer(server: &Server) {
         let snapshot = &value["snapshot"];
         snapshot["brake"]["brake"] == "paused" && snapshot["in_flight"] == 0
     });
+    seen_from_outside(server, dir);
     let homes = server.web().homes();
     let host = homes[1].host_str();
     let counted = ctl(dir, &["exclude", "add", host, "--preview"]);

@@ -268,7 +268,9 @@ function queues(view) {
   };
   const none = "nothing is queued";
   const waits = view.shape.by_depth.some((n) => n > 0);
-  bars(byId("depths"), "pages by links from the seed", waits ? trimmed(view.shape.by_depth.map(pages("depth")), 4) : [], none);
+  // Of a deep queue, depths at which nothing waits would be most of the list.
+  const depths = trimmed(view.shape.by_depth.map(pages("depth")), 4);
+  bars(byId("depths"), "pages by links from the seed", waits ? depths.filter((row) => depths.length <= 8 || row[1]) : [], none);
   bars(byId("priorities"), "pages by priority", waits ? view.shape.by_priority.map(pages("priority")) : [], none);
   const waiting = view.hosts_waiting.reduce((sum, n) => sum + n, 0);
   const hosts = [
@@ -293,7 +295,7 @@ function politeness(view) {
   const words = {
     "min-delay": "our least delay", "fetch-time": "length of the fetch", "max-delay": "our longest delay",
     "crawl-delay": "Crawl-delay", "retry-after": "Retry-After", backoff: "429 or 503",
-    unreachable: "no answer", latency: "slower than usual",
+    unreachable: "no answer", latency: "slower than usual", local: "a fault of ours",
   };
   const total = t.rests.reduce((sum, n) => sum + n, 0);
   const rows = view.bounds.rests.map((name, index) => [words[name] || name, t.rests[index], `${number(t.rests[index])} · ${percent(t.rests[index], total)}`, tones[name]]);
