@@ -192,11 +192,7 @@ pub fn cluster_of_pages(db: &Db, settings: &NearSettings) -> Result<HashMap<u64,
 }
 
 /// Returns the pairs of the index, at most `most`, and whether there are more.
-fn near_pairs(
-    db: &Db,
-    settings: &NearSettings,
-    most: usize,
-) -> Result<(Vec<Pair>, bool), DbError> {
+fn near_pairs(db: &Db, settings: &NearSettings, most: usize) -> Result<(Vec<Pair>, bool), DbError> {
     let mut found = Found { pairs: BTreeMap::new(), most, cut: false };
     for band in 0..settings.bands.min(128 / settings.bins.clamp(1, 7)) as u64 {
         let mut entries: Vec<(BandKey, u64)> = Vec::new();

@@ -68,7 +68,8 @@ async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_
 fn seen_from_outside(server: &Server, dir: &Path) {
     let web = server.web();
     let urls = web.documents(0).filter_map(|id| web.url(id)).map(|url| url.to_string());
-    let args: Vec<String> = ["explain", "--json"].map(str::to_owned).into_iter().chain(urls).collect();
+    let args: Vec<String> =
+        ["explain", "--json"].map(str::to_owned).into_iter().chain(urls).collect();
     let output = crawler(dir, &args.iter().map(String::as_str).collect::<Vec<_>>());
     let said: Vec<Value> =
         text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -89,9 +90,10 @@ fn steer(server: &Server) {
     let dir = home.path();
     let mut child = run(server, dir, "200ms");
     let status = ["ctl", "status", "--json"];
-    until(dir, &status, |code, value| {
+    let shown = until(dir, &status, |code, value| {
         code == 0 && value["snapshot"]["counters"]["done"].as_u64() > Some(5)
     });
+    super::schemas::compare_with_page("ctl status", &shown);
     let socket = dir.join("crawl/control.sock");
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "nobody else may steer");

@@ -115,21 +115,22 @@ fn commands(page: &Path) -> Vec<(usize, String)> {
 }
 
 /// A finished crawl of the demo web, made once by the command of the README, but hurried.
-struct Demo {
-    dir: tempfile::TempDir,
-    printed: String,
+pub(super) struct Demo {
+    pub(super) dir: tempfile::TempDir,
+    /// What it printed.
+    pub(super) said: Value,
 }
 
-fn demo() -> &'static Demo {
+pub(super) fn demo() -> &'static Demo {
     static DEMO: OnceLock<Demo> = OnceLock::new();
     DEMO.get_or_init(|| {
         let dir = tempfile::tempdir().unwrap();
         let hurry = ["--set", "politeness.min_delay=5ms", "--set", "politeness.factor=1"];
         // These two are in the demo because they take their time.
         let hosts = ["--set", "scope.exclude=[\"patient.test\", \"slow.test\"]"];
-        let output = crawler(dir.path(), &[&["demo"], &hurry[..], &hosts].concat());
+        let output = crawler(dir.path(), &[&["demo", "--json"], &hurry[..], &hosts].concat());
         check(&output, 0, &[]);
-        Demo { printed: text(&output.stdout), dir }
+        Demo { said: json(&output), dir }
     })
 }
 
@@ -182,17 +183,22 @@ impl Stage {
     }
 
     fn run(&self, command: &str) -> Output {
-        let program = Path::new(env!("CARGO_BIN_EXE_crawler"));
-        let path = std::env::var("PATH").unwrap_or_default();
-        let path = format!("{}:{path}", program.parent().unwrap().display());
-        let mut shell = Command::new("sh");
-        shell.args(["-e", "-c", command]).current_dir(self.dir.path()).env("PATH", path);
-        shell.env("SITE", &self.site).env("RULE", &self.rule);
-        for variable in ["CRAWLER_CONFIG", "CRAWLER_DIR", "CRAWLER_CONTACT", "CRAWLER_LOG"] {
-            shell.env_remove(variable);
-        }
-        shell.output().unwrap()
+        let meant = command.replace("$SITE", &self.site).replace("$RULE", &self.rule);
+        shell(self.dir.path(), &meant)
     }
+}
+
+/// Runs a command as a shell does, with the program on its path.
+pub(super) fn shell(dir: &Path, command: &str) -> Output {
+    let program = Path::new(env!("CARGO_BIN_EXE_crawler"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", program.parent().unwrap().display());
+    let mut shell = Command::new("sh");
+    shell.args(["-e", "-c", command]).current_dir(dir).env("PATH", path);
+    for variable in ["CRAWLER_CONFIG", "CRAWLER_DIR", "CRAWLER_CONTACT", "CRAWLER_LOG"] {
+        shell.env_remove(variable);
+    }
+    shell.output().unwrap()
 }
 
 /// Returns why a command is not run; what it names is checked all the same.
@@ -232,7 +238,7 @@ fn every_command_in_the_documentation_runs() {
             }
             if asked.split(' ').take(2).eq(["crawler", "demo"]) {
                 // It has been run once for all pages.
-                assert!(demo().printed.contains("report: demo-crawl/report.html"), "{at}");
+                assert_eq!(demo().said["report"], "demo-crawl/report.html", "{at}");
                 continue;
             }
             let known = asked.starts_with("crawler ") || asked.contains("crawler ");
@@ -308,7 +314,9 @@ fn settings_page() -> String {
                 page.push_str(head);
             }
             let value = match optional {
-                Some(example) => format!("none; `{}`", example.split_once(" = ").unwrap().1),
+                Some(example) => {
+                    format!("none; such as `{}`", example.split_once(" = ").unwrap().1)
+                }
                 None => format!("`{value}`"),
             };
             let value = value.replace('|', "\\|");

@@ -23,8 +23,8 @@ use crate::filter::Filter;
 use crate::frontier::Rules;
 use crate::url::CrawlUrl;
 
-pub(super) use judged::as_found;
 pub use forecast::Forecast;
+pub(super) use judged::as_found;
 pub use judged::{Applied, Gate, RobotsSaid, RulesSaid};
 pub use stored::{HostSaid, LineOf, Seen, State};
 
