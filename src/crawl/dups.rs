@@ -2,8 +2,8 @@
 //! hosts that repeat themselves, and hosts that repeat each other.
 //!
 //! Reads only, beside a running crawl too. Bounds: [`GROUPS_MAX`] groups of equal texts,
-//! [`PAIRS_MAX`] pairs of nearly equal ones, and of the near-duplicate index [`ENTRIES_MAX`] entries
-//! at a time. Where a bound cuts something off, the result says so.
+//! [`PAIRS_MAX`] pairs of nearly equal ones, and of the near-duplicate index some ten thousand
+//! entries at a time. Where a bound cuts something off, the result says so.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -162,7 +162,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
     }
 
-    /// Returns a view that is renewed each second and after each order; looking at it cannot slow the crawl (I9).
+    /// Returns a view that is renewed each second and after each order; looking at it cannot slow
+    /// the crawl (I9).
     pub fn snapshots(&self) -> watch::Receiver<Option<Arc<Snapshot>>> {
         self.snapshots.subscribe()
     }

@@ -132,7 +132,7 @@ fn every_commands_json_is_as_documented() {
         ("status", vec![]),
         ("report", vec![]),
         ("audit", vec![]),
-        ("explain", vec![page("/private/x"), "--history".to_owned()]),
+        ("explain", vec![page("/private/x"), page("/never"), "--history".to_owned()]),
         ("robots", vec![page("/private/x")]),
         ("dns", vec!["127.0.0.1".to_owned()]),
         ("fetch", vec![page("/"), "--links".to_owned()]),

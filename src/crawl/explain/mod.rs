@@ -4,8 +4,8 @@
 //! rule set, pace) on what is stored, and puts them beside what the ledger says. It writes nothing
 //! and makes no request, so it may run beside the crawl. What the ledger says of the past stands in
 //! [`Explanation::state`]; what would be decided now stands in the other parts. Where settings were
-//! changed since, the two may differ, and that is worth seeing. Of a URL that the crawl has not met,
-//! also before there is a crawl, [`Forecast`] says what would become of it.
+//! changed since, the two may differ, and that is worth seeing. Of a URL that the crawl has not
+//! met, also before there is a crawl, [`Forecast`] says what would become of it.
 //!
 //! It does not read the crawl log: the attempts of a URL are the caller's to look up.
 
