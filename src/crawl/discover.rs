@@ -258,8 +258,13 @@ impl State {
             }
             // Its text is the key of another URL, which stands for it if the rules still say so.
             Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+                let set = self.rules.snapshot();
+                let (rules, url) = self.united_by(&set, &one.link.url, by)?;
                 known.insert(one.own, Known::Itself);
-                return self.suppress_found(batch, via, one, by, version, now);
+                if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
+                    let rules = rules.iter().map(|rule| rule.0).collect();
+                    return self.suppress_found(batch, via, one, (by, rules), version, now);
+                }
             }
             Some(Known::By(_)) | None => {}
         }
@@ -274,10 +279,11 @@ impl State {
                 by => by,
             };
             if let Some(by) = by.filter(|by| *by != one.own)
-                && !self.is_audited(one)
+                && !self.is_checked(one, by)?
             {
                 known.insert(one.own, Known::Itself);
-                return self.suppress_found(batch, via, one, by, version, now);
+                let rules = one.rules.clone();
+                return self.suppress_found(batch, via, one, (by, rules), version, now);
             }
             if by.is_none() {
                 known.insert(one.key, Known::By(one.own));
@@ -297,9 +303,10 @@ impl State {
         Ok(stands(&record) && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
-    fn is_audited(&self, one: &Accepted<'_>) -> bool {
+    fn is_checked(&mut self, one: &Accepted<'_>, by: Fingerprint) -> Result<bool, DbError> {
         let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
-        self.rules.snapshot().audits(&one.link.url, &rules)
+        let set = self.rules.snapshot();
+        self.is_fetched_to_check(&set, one.own, (&rules, &one.link.url), by)
     }
 
     fn queue_found(
@@ -337,7 +344,7 @@ impl State {
         batch: &mut Batch,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
-        by: Fingerprint,
+        (by, rules): (Fingerprint, Vec<u64>),
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
@@ -345,7 +352,6 @@ impl State {
         self.counters.known += 1;
         self.counters.suppressed += 1;
         self.count("suppressed");
-        let rules = one.rules.clone();
         self.tell_suppressed(&rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(batch, &self.db, by, one.own, &how);

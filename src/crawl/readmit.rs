@@ -17,17 +17,9 @@ use crate::url::{CrawlUrl, Fingerprint};
 /// Suppressed URLs that come back in one batch.
 const STEP: usize = 500;
 
-/// URLs of one doubted rule that are fetched before a crawl ends, and at a time. Three failures
-/// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
-const CHECKS_MAX: usize = 16;
-const CHECKS_STEP: usize = 4;
-
 /// URLs on their way back of which it is remembered what stood for them: evidence against rules,
 /// which is lost with a crash, and without which nothing else is.
 const STOOD_MAX: usize = 100_000;
-
-/// URLs of one rule among which the latest are looked for.
-const CHECKED_ROWS_MAX: usize = 20_000;
 
 /// Redirects that may lead to a page that comes to nothing.
 const HOPS_MAX: usize = 5;
@@ -82,46 +74,6 @@ impl State {
         Ok(())
     }
 
-    /// Before the crawl ends, fetches the URL that each rule in force suppressed last, and more
-    /// where the last audits raised a doubt: a site that changed its habits late would keep what
-    /// the rule hides. Returns true if there is anything to fetch.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
-        let rules = self.rules.snapshot();
-        let mut batch = Batch::default();
-        let mut any = false;
-        for rule in rules.rules() {
-            let done = self.checked.get(&rule.id).copied().unwrap_or(0);
-            let most = if rules.doubts(rule.id) { CHECKS_MAX } else { 1 };
-            if done >= most {
-                continue;
-            }
-            let mut rows = Vec::new();
-            for (url, by) in suppressed::by_rule(&self.db, rule.id.0, CHECKED_ROWS_MAX)? {
-                if let Some(how) = suppressed::get(&self.db, by, url)? {
-                    rows.push((how.at, url, by));
-                }
-            }
-            rows.sort_unstable_by(|a, b| b.cmp(a));
-            let step = if done == 0 { 1 } else { CHECKS_STEP };
-            // What two rules suppressed is fetched once for both.
-            rows.retain(|(_, url, _)| !self.checks.contains(url));
-            for (_, url, by) in rows.into_iter().take(step) {
-                if self.restore_suppressed(&mut batch, by, url)? {
-                    self.checks.insert(url);
-                    *self.checked.entry(rule.id).or_default() += 1;
-                    any = true;
-                }
-            }
-        }
-        if any {
-            self.commit(batch, now)?;
-        }
-        Ok(any)
-    }
-
     /// Returns true while URLs are on their way back.
     pub(super) fn is_readmitting(&self) -> bool {
         !self.readmit.is_empty() || !self.returning.is_empty()
@@ -171,7 +123,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    fn restore_suppressed(
+    pub(super) fn restore_suppressed(
         &mut self,
         batch: &mut Batch,
         by: Fingerprint,
@@ -181,6 +133,7 @@ impl State {
         suppressed::delete(batch, &self.db, by, url, &how);
         let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
         let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        self.tell_restored(&how.rules);
         if !matches!(record.state, UrlState::Suppressed { .. }) {
             return Ok(false);
         }

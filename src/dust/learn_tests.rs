@@ -261,16 +261,16 @@ fn a_site_that_changes_its_habits_gets_its_pages_back() {
     // A place like those that the rule was proved in.
     let url = CrawlUrl::parse("http://example.com/item_7").unwrap();
     for i in 0..50 {
-        book.audit_result(&[rule], &url, fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), fetched(i), fetched(i), Timestamp::ZERO);
     }
     assert!(book.take_events().is_empty());
-    book.audit_result(&[rule], &url, fetched(1), Fetched::Gone, Timestamp::ZERO);
+    book.audit_result(&[rule], (&url, &url), fetched(1), Fetched::Gone, Timestamp::ZERO);
     assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
     for i in 0..50 {
-        book.audit_result(&[rule], &url, fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), fetched(i), fetched(i), Timestamp::ZERO);
     }
     let drift = (1..=10).find(|i| {
-        book.audit_result(&[rule], &url, fetched(*i), fetched(i + 1), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), fetched(*i), fetched(i + 1), Timestamp::ZERO);
         book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)
     });
     assert_eq!(drift, Some(3));
@@ -341,11 +341,11 @@ fn where_a_rule_is_not_proved_what_it_would_suppress_is_fetched() {
     let page =
         |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
     for document in 1..=10 {
-        book.audit_result(&[rule], &new, page(document), page(document + 1), Timestamp::ZERO);
+        book.audit_result(&[rule], (&new, &new), page(document), page(document + 1), Timestamp::ZERO);
     }
     let state = book.rule(rule).map(|rule| rule.state);
     assert_eq!(state, Some(RuleState::Enforced), "it still holds where it was proved");
     assert!(many().all(|url| audits(&book, &url)), "and is not applied where it fails");
-    book.audit_result(&[rule], &new, page(3), page(3), Timestamp::ZERO);
+    book.audit_result(&[rule], (&new, &new), page(3), page(3), Timestamp::ZERO);
     assert!(!many().all(|url| audits(&book, &url)), "one agreement opens the place");
 }
