@@ -232,10 +232,7 @@ impl State {
             Some(Known::By(by)) => by,
             None => return Ok(None),
         };
-        if by == own {
-            return Ok(None);
-        }
-        Ok(self.can_stand(by)?.then_some(by))
+        Ok(self.stand_in(own, by)?)
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts

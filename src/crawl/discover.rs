@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::readmit::stands;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -258,6 +257,7 @@ impl State {
             }
             // Its text is the key of another URL, which stands for it if the rules still say so.
             Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+                let by = self.stand_in(one.own, by)?.unwrap_or(by);
                 let set = self.rules.snapshot();
                 let (rules, url) = self.united_by(&set, &one.link.url, by)?;
                 known.insert(one.own, Known::Itself);
@@ -275,7 +275,7 @@ impl State {
                 Some(Known::By(_)) | None => None,
             };
             let by = match by {
-                Some(by) if by != one.own && !self.can_stand(by)? => None,
+                Some(by) if by != one.own => self.stand_in(one.own, by)?,
                 by => by,
             };
             if let Some(by) = by.filter(|by| *by != one.own)
@@ -300,7 +300,8 @@ impl State {
     fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        Ok(stands(&record) && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+        let stands = self.stand_in(key, by)?.is_some();
+        Ok(stands && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
     fn is_checked(&mut self, one: &Accepted<'_>, by: Fingerprint) -> Result<bool, DbError> {

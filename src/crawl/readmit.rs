@@ -21,6 +21,9 @@ const STEP: usize = 500;
 /// which is lost with a crash, and without which nothing else is.
 const STOOD_MAX: usize = 100_000;
 
+/// Steps from a suppressed URL to the one that stands for it in the end; more are taken for none.
+const CHAIN_MAX: usize = 16;
+
 /// Redirects that may lead to a page that comes to nothing.
 const HOPS_MAX: usize = 5;
 
@@ -37,12 +40,29 @@ pub(super) fn stands(record: &UrlRecord) -> bool {
 }
 
 impl State {
-    /// Returns true where a URL may stand for others of its key.
+    /// Returns the URL that stands for `own`, if it is suppressed in favour of `by`: `by`, or what
+    /// stands for that. None where it would be `own` itself, as when rules changed and each of two
+    /// URLs has the other's key, or where it came to nothing.
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn can_stand(&self, url: Fingerprint) -> Result<bool, DbError> {
-        Ok(urls::get(&self.db, url)?.is_some_and(|record| stands(&record)))
+    pub(super) fn stand_in(
+        &self,
+        own: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<Option<Fingerprint>, DbError> {
+        let mut at = by;
+        for _ in 0..CHAIN_MAX {
+            if at == own {
+                return Ok(None);
+            }
+            let Some(record) = urls::get(&self.db, at)? else { return Ok(None) };
+            match record.state {
+                UrlState::Suppressed { by, .. } => at = by,
+                _ => return Ok(stands(&record).then_some(at)),
+            }
+        }
+        Ok(None)
     }
 
     /// Returns true for a URL that is known and came to nothing.
@@ -250,5 +270,73 @@ mod tests {
         assert!(suppressed::by_rule(&state.db, 7, 1).unwrap().is_empty());
         drop(state);
         assert!(!open(&env, logs.path(), now).is_readmitting(), "and does not come back again");
+    }
+
+    fn drop_sid() -> crate::dust::Rule {
+        use crate::dust::{Rule, RuleKind, Scope, Source};
+        let kind = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
+        let site = url("http://a.example/").site();
+        Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    }
+
+    /// A URL whose form is the key of another one was suppressed in the name of no rule, and stayed
+    /// so when the rule was taken back.
+    #[test]
+    fn the_plain_form_that_is_found_after_another_comes_back_with_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_sid();
+        let id = rule.id;
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap());
+        for tail in ["/p?sid=1", "/p"] {
+            let url = url(&format!("http://a.example{tail}"));
+            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+            let mut batch = Batch::default();
+            state.discover_seeds(&mut batch, &[seed], now).unwrap();
+            state.commit(batch, now).unwrap();
+        }
+        let plain = url("http://a.example/p").fingerprint();
+        let hidden = |state: &State| {
+            let record = urls::get(&state.db, plain).unwrap().unwrap();
+            matches!(record.state, UrlState::Suppressed { .. })
+        };
+        assert!(hidden(&state), "another form stands for it");
+        state.rules.publish(RuleSet::default());
+        state.readmit.push_back(id);
+        while state.readmit_some(now).unwrap() {}
+        assert!(!hidden(&state));
+    }
+
+    /// Two URLs stood for each other after rules had changed between them, and neither was fetched.
+    #[test]
+    fn what_a_url_stands_for_never_stands_for_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let [a, b, c] = ["/a", "/b", "/c"].map(|tail| url(&format!("http://a.example{tail}")));
+        let mut batch = Batch::default();
+        let by = |by: &CrawlUrl| UrlState::Suppressed {
+            by: by.fingerprint(),
+            rules: vec![7],
+            version: 1,
+            at: now,
+        };
+        let place = crate::frontier::Place { priority: 1, serial: 1 };
+        let rows = [(&a, UrlState::Queued(place)), (&b, by(&a)), (&c, by(&b))];
+        for (url, state_of) in rows {
+            urls::put(&mut batch, &state.db, url.fingerprint(), &record(url, None, state_of));
+        }
+        state.commit(batch, now).unwrap();
+        let [a, b, c] = [a, b, c].map(|url| url.fingerprint());
+        let other = url("http://a.example/d").fingerprint();
+        assert_eq!(state.stand_in(other, c).unwrap(), Some(a), "what stands for it in the end");
+        assert_eq!(state.stand_in(a, c).unwrap(), None);
+        assert_eq!(state.stand_in(a, b).unwrap(), None);
+        let mut batch = Batch::default();
+        let dead = url("http://a.example/a");
+        urls::put(&mut batch, &state.db, a, &record(&dead, None, failed()));
+        state.commit(batch, now).unwrap();
+        assert_eq!(state.stand_in(other, c).unwrap(), None, "nothing stands on what failed");
     }
 }
