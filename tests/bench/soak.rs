@@ -57,7 +57,7 @@ fn main() -> Outcome<()> {
     let mut all = Vec::new();
     for pace in &PACES {
         let draft =
-            Draft { hosts: HOSTS, pages: (20, 400), sick: 100, traps: 50, ..Draft::default() };
+            Draft { hosts: HOSTS, pages: (20, 4000), sick: 100, traps: 50, ..Draft::default() };
         let web = WebSpec::draw(2, &draft);
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
         let options = ServerOptions { addresses: 100, log_kept_max: 1000, ..Default::default() };
