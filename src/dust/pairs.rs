@@ -37,6 +37,9 @@ const FORGIVES_AFTER: u32 = 40;
 /// Pairs of other sites that count as one.
 pub(super) const POOLED: u32 = 4;
 
+/// Wrong rules among those that are tried, for each true one: what precision the search has.
+const ODDS_WRONG: f64 = 0.02;
+
 /// Largest share of the URLs of a rule in force that is fetched all the same.
 const SHARE_MAX: f64 = 0.5;
 
@@ -83,7 +86,7 @@ impl Settings {
     /// what keeps the sum of these fetches and of what a wrong rule would cost at its least.
     pub(crate) fn share_after(&self, agreed: u32) -> f64 {
         let n = f64::from(agreed) + 1.5;
-        (self.loss_price * 2.0 / 3.0 / (n * n)).min(SHARE_MAX).max(self.audit_share)
+        (self.loss_price * ODDS_WRONG * 2.0 / 3.0 / (n * n)).min(SHARE_MAX).max(self.audit_share)
     }
 }
 

@@ -48,8 +48,8 @@ pub struct Settings {
     /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
     /// rule agrees with it in any case.
     pub pairs_new_min: u32,
-    /// What one lost document costs, in fetches, times the odds that a rule on trial is wrong; it
-    /// decides how many pairs are fetched after a rule is in force.
+    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a rule
+    /// is in force, if one rule in fifty that repeats itself is wrong.
     pub loss_price: f64,
     /// Least share of suppressed URLs that are fetched all the same; half of them after an audit
     /// that failed, until the doubt is gone or the rule is.
@@ -78,7 +78,7 @@ impl Default for Settings {
             probe_share_max: 0.10,
             pairs_min: 5,
             pairs_new_min: 2,
-            loss_price: 20.0,
+            loss_price: 1_000.0,
             audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,
