@@ -255,6 +255,12 @@ impl State {
                 self.count("known");
                 return Ok(());
             }
+            // It was met before another URL took its key over, since it can stand for nothing.
+            Some(Known::By(_)) if self.has_its_place(one.own)? => {
+                self.counters.known += 1;
+                self.count("known");
+                return Ok(());
+            }
             // Its text is the key of another URL, which stands for it if the rules still say so.
             Some(Known::By(by)) if self.still_stands(by, one.own)? => {
                 let by = self.stand_in(one.own, by)?.unwrap_or(by);
@@ -293,6 +299,13 @@ impl State {
         known.insert(one.own, Known::Itself);
         self.know(batch, one.own, Known::Itself);
         self.queue_found(batch, via, one, now)
+    }
+
+    /// Returns true for a URL that was let in before, whatever became of it. What a gate refused on
+    /// one page, another page may lead to.
+    fn has_its_place(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let record = urls::get(&self.db, url)?;
+        Ok(record.is_some_and(|record| !matches!(record.state, UrlState::Refused { .. })))
     }
 
     /// Returns true if the rules still give `by` the key `key`. A retired rule leaves its keys

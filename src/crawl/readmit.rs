@@ -339,4 +339,32 @@ mod tests {
         state.commit(batch, now).unwrap();
         assert_eq!(state.stand_in(other, c).unwrap(), None, "nothing stands on what failed");
     }
+
+    /// A URL that came to nothing, and whose key another one took over, was suppressed when it was
+    /// found again: counted twice, and its outcome forgotten.
+    #[test]
+    fn a_url_that_lost_its_key_to_another_keeps_its_place() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let plain = url("http://a.example/p");
+        let find = |state: &mut State, tail: &str| {
+            let url = url(&format!("http://a.example{tail}"));
+            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+            let mut batch = Batch::default();
+            state.discover_seeds(&mut batch, &[seed], now).unwrap();
+            state.commit(batch, now).unwrap();
+        };
+        find(&mut state, "/p");
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, plain.fingerprint(), &record(&plain, None, failed()));
+        state.commit(batch, now).unwrap();
+        find(&mut state, "/p?sid=1");
+        let before = state.counters.suppressed;
+        find(&mut state, "/p");
+        let known = urls::get(&state.db, plain.fingerprint()).unwrap().unwrap();
+        assert_eq!(known.state, failed());
+        assert_eq!(state.counters.suppressed, before);
+    }
 }
