@@ -78,23 +78,23 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     }
     let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
     let (found, all) = coverage(&config, server.web())?;
-    let rules = avoided(&config, server.web())?;
+    let saved = avoided(&config, server.web())?;
     let page = report::write(&config, &report::make(&config)?, None)?;
     if common.json {
         let report = json!({
             "summary": summary,
             "documents": all,
             "documents_fetched": found,
-            "rules": rules,
+            "avoided": saved.urls,
+            "avoided_in_second_half": saved.late,
+            "rules": saved.rules,
             "report": page,
         });
         println!("{report}");
     } else {
         print(common, &summary)?;
         println!("{} of {} documents of the demo web fetched", number(found), number(all));
-        for rule in &rules {
-            println!("{rule}");
-        }
+        print!("{saved}");
         println!("archive: {}", config.dir.join(&config.archive.dir).display());
         println!("report: {}", page.display());
     }
@@ -205,40 +205,68 @@ struct Avoided {
     site: String,
     rule: String,
     fetches: u64,
+    /// Of these, in the second half of the crawl's pages.
+    late: u64,
     /// Of documents that were fetched under another URL.
     right: u64,
     /// Of documents that were not fetched at all.
     wrong: u64,
 }
 
-impl std::fmt::Display for Avoided {
+/// What all rules kept from being fetched.
+#[derive(Debug, Default)]
+struct Saved {
+    urls: u64,
+    late: u64,
+    wrong: u64,
+    rules: Vec<Avoided>,
+}
+
+impl std::fmt::Display for Saved {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Avoided { site, rule, .. } = self;
-        let counts = [self.fetches, self.right, self.wrong].map(number);
-        let [fetches, right, wrong] = counts;
-        write!(f, "{site}: {rule}: {fetches} fetches avoided")?;
-        write!(f, " ({right} of documents that were fetched, {wrong} of others)")
+        if self.rules.is_empty() {
+            return writeln!(f, "no rule kept a URL from being fetched");
+        }
+        writeln!(f, "rules that were learned on the way, and the fetches that each avoided:")?;
+        writeln!(f, "{:>9} {:>15} {:>6}  rule", "all", "in second half", "wrong")?;
+        for Avoided { site, rule, fetches, late, wrong, .. } in &self.rules {
+            let [fetches, late, wrong] = [*fetches, *late, *wrong].map(number);
+            writeln!(f, "{fetches:>9} {late:>15} {wrong:>6}  {site}: {rule}")?;
+        }
+        let [urls, late, wrong] = [self.urls, self.late, self.wrong].map(number);
+        writeln!(
+            f,
+            "{urls} URLs were not fetched, {late} of them in the second half of the crawl; {wrong} \
+             of them lead to a document that was fetched under no other URL"
+        )
     }
 }
 
 /// Lists the rules in force with the fetches that each avoided, against the truth about the web. A
 /// URL that several rules changed counts for each.
-fn avoided(config: &Config, web: &WebSpec) -> Result<Vec<Avoided>, Failed> {
+fn avoided(config: &Config, web: &WebSpec) -> Result<Saved, Failed> {
     let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
-    let Some(book) = super::dust::book(config, &db)? else { return Ok(Vec::new()) };
+    let Some(book) = super::dust::book(config, &db)? else { return Ok(Saved::default()) };
     let mut fetched = BTreeSet::new();
-    let mut suppressed: Vec<(Option<Truth>, Vec<u64>)> = Vec::new();
+    let mut fetched_at = Vec::new();
+    let mut suppressed: Vec<(Option<Truth>, Vec<u64>, Timestamp)> = Vec::new();
     urls::each(&db, |_, record| {
         let truth = CrawlUrl::parse(&record.url).ok().and_then(|url| web.truth(&url));
+        if let UrlState::Done(done) = &record.state {
+            fetched_at.push(done.at);
+        }
         match (record.state, truth) {
             (UrlState::Done(done), Some(Truth::Document { id, .. })) if done.status == 200 => {
                 fetched.insert(id);
             }
-            (UrlState::Suppressed { rules, .. }, truth) => suppressed.push((truth, rules)),
+            (UrlState::Suppressed { rules, at, .. }, truth) => suppressed.push((truth, rules, at)),
             _ => {}
         }
         true
     })?;
+    fetched_at.sort_unstable();
+    let middle = fetched_at.get(fetched_at.len() / 2).copied().unwrap_or(Timestamp::ZERO);
+    let mut saved = Saved::default();
     let enforced = book.rules().filter(|rule| rule.state == RuleState::Enforced);
     let mut rules: BTreeMap<u64, Avoided> = enforced
         .map(|rule| {
@@ -246,16 +274,21 @@ fn avoided(config: &Config, web: &WebSpec) -> Result<Vec<Avoided>, Failed> {
             (rule.id.0, Avoided { site, rule: text, ..Avoided::default() })
         })
         .collect();
-    for (truth, by) in suppressed {
+    for (truth, by, at) in suppressed {
+        let late = at >= middle;
         let right = !matches!(truth, Some(Truth::Document { id, .. }) if !fetched.contains(&id));
+        saved.urls += 1;
+        saved.late += u64::from(late);
+        saved.wrong += u64::from(!right);
         for id in by {
             let Some(rule) = rules.get_mut(&id) else { continue };
             rule.fetches += 1;
+            rule.late += u64::from(late);
             rule.right += u64::from(right);
             rule.wrong += u64::from(!right);
         }
     }
-    let mut rules: Vec<Avoided> = rules.into_values().collect();
-    rules.sort_by(|a, b| (b.fetches, &a.site, &a.rule).cmp(&(a.fetches, &b.site, &b.rule)));
-    Ok(rules)
+    saved.rules = rules.into_values().filter(|rule| rule.fetches > 0).collect();
+    saved.rules.sort_by(|a, b| (b.fetches, &a.site, &a.rule).cmp(&(a.fetches, &b.site, &b.rule)));
+    Ok(saved)
 }

@@ -193,15 +193,20 @@ impl State {
         let canonized = rules.canonize(&url);
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
-        let is_checked = self.checks.remove(&own) || rules.audits(&url, &canonized.rules);
-        if key != own && !is_checked {
-            if let Some(by) = self.other_holder(own, key)? {
-                let ids = canonized.rules.iter().map(|rule| rule.0).collect();
-                return self.suppress(lease, by, ids, rules.version(), now);
+        if key != own {
+            match self.other_holder(own, key)? {
+                Some(by)
+                    if self.is_fetched_to_check(&rules, own, (&canonized.rules, &url), by)? => {}
+                Some(by) => {
+                    let ids = canonized.rules.iter().map(|rule| rule.0).collect();
+                    return self.suppress(lease, by, ids, rules.version(), now);
+                }
+                None => {
+                    let mut batch = Batch::default();
+                    self.know(&mut batch, key, Known::By(own));
+                    self.commit(batch, now)?;
+                }
             }
-            let mut batch = Batch::default();
-            self.know(&mut batch, key, Known::By(own));
-            self.commit(batch, now)?;
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
@@ -229,10 +234,7 @@ impl State {
             Some(Known::By(by)) => by,
             None => return Ok(None),
         };
-        if by == own {
-            return Ok(None);
-        }
-        Ok(self.can_stand(by)?.then_some(by))
+        Ok(self.stand_in(own, by)?)
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts

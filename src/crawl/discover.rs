@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::readmit::stands;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -256,10 +255,22 @@ impl State {
                 self.count("known");
                 return Ok(());
             }
+            // It was met before another URL took its key over, since it can stand for nothing.
+            Some(Known::By(_)) if self.has_its_place(one.own)? => {
+                self.counters.known += 1;
+                self.count("known");
+                return Ok(());
+            }
             // Its text is the key of another URL, which stands for it if the rules still say so.
             Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+                let by = self.stand_in(one.own, by)?.unwrap_or(by);
+                let set = self.rules.snapshot();
+                let (rules, url) = self.united_by(&set, &one.link.url, by)?;
                 known.insert(one.own, Known::Itself);
-                return self.suppress_found(batch, via, one, by, version, now);
+                if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
+                    let rules = rules.iter().map(|rule| rule.0).collect();
+                    return self.suppress_found(batch, via, one, (by, rules), version, now);
+                }
             }
             Some(Known::By(_)) | None => {}
         }
@@ -270,14 +281,15 @@ impl State {
                 Some(Known::By(_)) | None => None,
             };
             let by = match by {
-                Some(by) if by != one.own && !self.can_stand(by)? => None,
+                Some(by) if by != one.own => self.stand_in(one.own, by)?,
                 by => by,
             };
             if let Some(by) = by.filter(|by| *by != one.own)
-                && !self.is_audited(one)
+                && !self.is_checked(one, by)?
             {
                 known.insert(one.own, Known::Itself);
-                return self.suppress_found(batch, via, one, by, version, now);
+                let rules = one.rules.clone();
+                return self.suppress_found(batch, via, one, (by, rules), version, now);
             }
             if by.is_none() {
                 known.insert(one.key, Known::By(one.own));
@@ -289,17 +301,26 @@ impl State {
         self.queue_found(batch, via, one, now)
     }
 
+    /// Returns true for a URL that was let in before, whatever became of it. What a gate refused on
+    /// one page, another page may lead to.
+    fn has_its_place(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let record = urls::get(&self.db, url)?;
+        Ok(record.is_some_and(|record| !matches!(record.state, UrlState::Refused { .. })))
+    }
+
     /// Returns true if the rules still give `by` the key `key`. A retired rule leaves its keys
     /// behind; this is where they lose their meaning.
     fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        Ok(stands(&record) && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+        let stands = self.stand_in(key, by)?.is_some();
+        Ok(stands && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
-    fn is_audited(&self, one: &Accepted<'_>) -> bool {
+    fn is_checked(&mut self, one: &Accepted<'_>, by: Fingerprint) -> Result<bool, DbError> {
         let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
-        self.rules.snapshot().audits(&one.link.url, &rules)
+        let set = self.rules.snapshot();
+        self.is_fetched_to_check(&set, one.own, (&rules, &one.link.url), by)
     }
 
     fn queue_found(
@@ -337,7 +358,7 @@ impl State {
         batch: &mut Batch,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
-        by: Fingerprint,
+        (by, rules): (Fingerprint, Vec<u64>),
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
@@ -345,7 +366,6 @@ impl State {
         self.counters.known += 1;
         self.counters.suppressed += 1;
         self.count("suppressed");
-        let rules = one.rules.clone();
         self.tell_suppressed(&rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(batch, &self.db, by, one.own, &how);

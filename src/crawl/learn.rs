@@ -15,7 +15,9 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::declared::{self, DeclaredRule};
-use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, Sketch, Text};
+use crate::dust::{
+    Declared, Fetched, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
+};
 use crate::fetch::{Answer, Outcome};
 use crate::filter::Found;
 use crate::frontier::{PRIORITIES, UrlState};
@@ -107,8 +109,10 @@ impl State {
             junk: facts.junk.is_some(),
             troubled,
         };
-        if let Some(key) = &key {
-            self.tell_audit(&waiting.url, waiting.fingerprint, key, fetched, now)?;
+        if key.is_some() || self.checks.awaits(waiting.fingerprint) {
+            let key = key.as_ref().unwrap_or(&waiting.url);
+            let leads_to = facts.redirect.as_ref();
+            self.tell_audit(&waiting.url, waiting.fingerprint, key, (fetched, leads_to), now)?;
         }
         let row = self.next_row();
         told::note(batch, &self.db, row, &observation);
@@ -130,10 +134,12 @@ impl State {
         url: &CrawlUrl,
         own: Fingerprint,
         key: &CrawlUrl,
-        fetched: Fetched,
+        (fetched, leads_to): (Fetched, Option<&CrawlUrl>),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let by = match (self.stood.remove(&own), seen::get(&self.db, key.fingerprint())?) {
+        let checked = self.checks.end(own);
+        let stood = self.stood.remove(&own).or(checked);
+        let by = match (stood, seen::get(&self.db, key.fingerprint())?) {
             (Some(by), _) | (None, Some(Known::By(by))) => by,
             (None, Some(Known::Itself)) => key.fingerprint(),
             (None, None) => return Ok(()),
@@ -152,19 +158,36 @@ impl State {
             UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
         };
         let Some(known) = known else { return Ok(()) };
-        let rules = self.rules.snapshot().canonize(url).rules;
+        let set = self.rules.snapshot();
+        let (rules, rewritten) = self.united_by(&set, url, by)?;
+        // The site itself says that both are one page.
+        let agrees = leads_to.is_some_and(|to| {
+            to.fingerprint() == by || set.canonize(to).key.fingerprint() == key.fingerprint()
+        });
+        let fetched = if agrees { known } else { fetched };
         self.seen_of.note_audit();
-        self.tell(Tell::Audited(rules, Box::new(url.clone()), fetched, known, now));
+        let pair = Box::new((rewritten, key.clone()));
+        self.checks.checked(&rules);
+        self.tell(Tell::Audited(rules, pair, fetched, known, now));
         Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
     pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+        self.checks.suppressed(rules);
         self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
             // Counting says nothing at once that could not wait for the next page.
             self.tell(Tell::Suppressed(rules));
+        }
+    }
+
+    /// Tells the miner that a URL which rules kept from being fetched is to be fetched after all.
+    pub(super) fn tell_restored(&mut self, rules: &[u64]) {
+        self.seen_of.note_restored(rules);
+        if self.learner.is_on() {
+            self.tell(Tell::Restored(rules.iter().copied().map(RuleId).collect()));
         }
     }
 
@@ -303,7 +326,7 @@ impl State {
             self.rule_log.write(event)?;
             self.seen_of.note_rule(event);
             if event.readmits() {
-                self.tally.rules_retracted += 1;
+                self.tally.rules_retracted += u64::from(event.from == Some(RuleState::Enforced));
                 self.readmit.push_back(event.rule);
             }
         }
@@ -452,6 +475,6 @@ pub(super) fn evidence(fetched: &Fetched) -> Vec<u8> {
     postcard::to_stdvec(fetched).unwrap_or_default()
 }
 
-fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
+pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
     postcard::from_bytes(bytes).ok()
 }

@@ -72,12 +72,14 @@ pub(super) enum Tell {
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
-    /// An audited URL, and what stands for it.
-    Audited(Vec<RuleId>, Box<CrawlUrl>, Fetched, Fetched, Timestamp),
+    /// An audited URL with its key, what it showed, and what the one that stands for it had shown.
+    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl)>, Fetched, Fetched, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
+    /// A URL that rules suppressed is to be fetched after all.
+    Restored(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
     Decide(RuleId, bool, Timestamp),
     /// Say what is worth keeping.
@@ -237,8 +239,8 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, url, audited, known, now) => {
-                self.book.audit_result(&rules, &url, audited, known, now);
+            Tell::Audited(rules, pair, audited, known, now) => {
+                self.book.audit_result(&rules, (&pair.0, &pair.1), audited, known, now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
@@ -246,6 +248,7 @@ impl Mind {
                 }
             }
             Tell::Suppressed(rules) => self.book.count_suppressed(&rules),
+            Tell::Restored(rules) => self.book.count_restored(&rules),
             Tell::Decide(rule, enforce, now) => {
                 let known = if enforce {
                     self.book.enforce(rule, "an operator says so", now)
@@ -288,14 +291,15 @@ impl Mind {
     }
 
     fn report(&mut self, said: &mut Vec<Said>) {
+        // The rules first: what an event brings back must not meet the rule that has fallen.
         let events = self.book.take_events();
-        if !events.is_empty() {
-            said.push(Said::Events(events));
-        }
         match self.book.take_rule_set() {
             Ok(Some(set)) => said.push(Said::Rules(set, self.book.encode_rules())),
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "a rule cannot be put in force"),
+        }
+        if !events.is_empty() {
+            said.push(Said::Events(events));
         }
     }
 

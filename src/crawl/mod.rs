@@ -16,6 +16,7 @@
 mod admit;
 pub mod audit;
 pub mod census;
+mod checks;
 pub mod diff;
 mod discover;
 pub mod dups;

@@ -17,17 +17,12 @@ use crate::url::{CrawlUrl, Fingerprint};
 /// Suppressed URLs that come back in one batch.
 const STEP: usize = 500;
 
-/// URLs of one doubted rule that are fetched before a crawl ends, and at a time. Three failures
-/// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
-const CHECKS_MAX: usize = 16;
-const CHECKS_STEP: usize = 4;
-
 /// URLs on their way back of which it is remembered what stood for them: evidence against rules,
 /// which is lost with a crash, and without which nothing else is.
 const STOOD_MAX: usize = 100_000;
 
-/// URLs of one rule among which the latest are looked for.
-const CHECKED_ROWS_MAX: usize = 20_000;
+/// Steps from a suppressed URL to the one that stands for it in the end; more are taken for none.
+const CHAIN_MAX: usize = 16;
 
 /// Redirects that may lead to a page that comes to nothing.
 const HOPS_MAX: usize = 5;
@@ -45,12 +40,29 @@ pub(super) fn stands(record: &UrlRecord) -> bool {
 }
 
 impl State {
-    /// Returns true where a URL may stand for others of its key.
+    /// Returns the URL that stands for `own`, if it is suppressed in favour of `by`: `by`, or what
+    /// stands for that. None where it would be `own` itself, as when rules changed and each of two
+    /// URLs has the other's key, or where it came to nothing.
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn can_stand(&self, url: Fingerprint) -> Result<bool, DbError> {
-        Ok(urls::get(&self.db, url)?.is_some_and(|record| stands(&record)))
+    pub(super) fn stand_in(
+        &self,
+        own: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<Option<Fingerprint>, DbError> {
+        let mut at = by;
+        for _ in 0..CHAIN_MAX {
+            if at == own {
+                return Ok(None);
+            }
+            let Some(record) = urls::get(&self.db, at)? else { return Ok(None) };
+            match record.state {
+                UrlState::Suppressed { by, .. } => at = by,
+                _ => return Ok(stands(&record).then_some(at)),
+            }
+        }
+        Ok(None)
     }
 
     /// Returns true for a URL that is known and came to nothing.
@@ -80,46 +92,6 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    /// Before the crawl ends, fetches the URL that each rule in force suppressed last, and more
-    /// where the last audits raised a doubt: a site that changed its habits late would keep what
-    /// the rule hides. Returns true if there is anything to fetch.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
-        let rules = self.rules.snapshot();
-        let mut batch = Batch::default();
-        let mut any = false;
-        for rule in rules.rules() {
-            let done = self.checked.get(&rule.id).copied().unwrap_or(0);
-            let most = if rules.doubts(rule.id) { CHECKS_MAX } else { 1 };
-            if done >= most {
-                continue;
-            }
-            let mut rows = Vec::new();
-            for (url, by) in suppressed::by_rule(&self.db, rule.id.0, CHECKED_ROWS_MAX)? {
-                if let Some(how) = suppressed::get(&self.db, by, url)? {
-                    rows.push((how.at, url, by));
-                }
-            }
-            rows.sort_unstable_by(|a, b| b.cmp(a));
-            let step = if done == 0 { 1 } else { CHECKS_STEP };
-            // What two rules suppressed is fetched once for both.
-            rows.retain(|(_, url, _)| !self.checks.contains(url));
-            for (_, url, by) in rows.into_iter().take(step) {
-                if self.restore_suppressed(&mut batch, by, url)? {
-                    self.checks.insert(url);
-                    *self.checked.entry(rule.id).or_default() += 1;
-                    any = true;
-                }
-            }
-        }
-        if any {
-            self.commit(batch, now)?;
-        }
-        Ok(any)
     }
 
     /// Returns true while URLs are on their way back.
@@ -171,7 +143,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    fn restore_suppressed(
+    pub(super) fn restore_suppressed(
         &mut self,
         batch: &mut Batch,
         by: Fingerprint,
@@ -181,6 +153,7 @@ impl State {
         suppressed::delete(batch, &self.db, by, url, &how);
         let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
         let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        self.tell_restored(&how.rules);
         if !matches!(record.state, UrlState::Suppressed { .. }) {
             return Ok(false);
         }
@@ -297,5 +270,101 @@ mod tests {
         assert!(suppressed::by_rule(&state.db, 7, 1).unwrap().is_empty());
         drop(state);
         assert!(!open(&env, logs.path(), now).is_readmitting(), "and does not come back again");
+    }
+
+    fn drop_sid() -> crate::dust::Rule {
+        use crate::dust::{Rule, RuleKind, Scope, Source};
+        let kind = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
+        let site = url("http://a.example/").site();
+        Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    }
+
+    /// A URL whose form is the key of another one was suppressed in the name of no rule, and stayed
+    /// so when the rule was taken back.
+    #[test]
+    fn the_plain_form_that_is_found_after_another_comes_back_with_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_sid();
+        let id = rule.id;
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap());
+        for tail in ["/p?sid=1", "/p"] {
+            let url = url(&format!("http://a.example{tail}"));
+            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+            let mut batch = Batch::default();
+            state.discover_seeds(&mut batch, &[seed], now).unwrap();
+            state.commit(batch, now).unwrap();
+        }
+        let plain = url("http://a.example/p").fingerprint();
+        let hidden = |state: &State| {
+            let record = urls::get(&state.db, plain).unwrap().unwrap();
+            matches!(record.state, UrlState::Suppressed { .. })
+        };
+        assert!(hidden(&state), "another form stands for it");
+        state.rules.publish(RuleSet::default());
+        state.readmit.push_back(id);
+        while state.readmit_some(now).unwrap() {}
+        assert!(!hidden(&state));
+    }
+
+    /// Two URLs stood for each other after rules had changed between them, and neither was fetched.
+    #[test]
+    fn what_a_url_stands_for_never_stands_for_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let [a, b, c] = ["/a", "/b", "/c"].map(|tail| url(&format!("http://a.example{tail}")));
+        let mut batch = Batch::default();
+        let by = |by: &CrawlUrl| UrlState::Suppressed {
+            by: by.fingerprint(),
+            rules: vec![7],
+            version: 1,
+            at: now,
+        };
+        let place = crate::frontier::Place { priority: 1, serial: 1 };
+        let rows = [(&a, UrlState::Queued(place)), (&b, by(&a)), (&c, by(&b))];
+        for (url, state_of) in rows {
+            urls::put(&mut batch, &state.db, url.fingerprint(), &record(url, None, state_of));
+        }
+        state.commit(batch, now).unwrap();
+        let [a, b, c] = [a, b, c].map(|url| url.fingerprint());
+        let other = url("http://a.example/d").fingerprint();
+        assert_eq!(state.stand_in(other, c).unwrap(), Some(a), "what stands for it in the end");
+        assert_eq!(state.stand_in(a, c).unwrap(), None);
+        assert_eq!(state.stand_in(a, b).unwrap(), None);
+        let mut batch = Batch::default();
+        let dead = url("http://a.example/a");
+        urls::put(&mut batch, &state.db, a, &record(&dead, None, failed()));
+        state.commit(batch, now).unwrap();
+        assert_eq!(state.stand_in(other, c).unwrap(), None, "nothing stands on what failed");
+    }
+
+    /// A URL that came to nothing, and whose key another one took over, was suppressed when it was
+    /// found again: counted twice, and its outcome forgotten.
+    #[test]
+    fn a_url_that_lost_its_key_to_another_keeps_its_place() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let plain = url("http://a.example/p");
+        let find = |state: &mut State, tail: &str| {
+            let url = url(&format!("http://a.example{tail}"));
+            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+            let mut batch = Batch::default();
+            state.discover_seeds(&mut batch, &[seed], now).unwrap();
+            state.commit(batch, now).unwrap();
+        };
+        find(&mut state, "/p");
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, plain.fingerprint(), &record(&plain, None, failed()));
+        state.commit(batch, now).unwrap();
+        find(&mut state, "/p?sid=1");
+        let before = state.counters.suppressed;
+        find(&mut state, "/p");
+        let known = urls::get(&state.db, plain.fingerprint()).unwrap().unwrap();
+        assert_eq!(known.state, failed());
+        assert_eq!(state.counters.suppressed, before);
     }
 }

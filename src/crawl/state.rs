@@ -3,13 +3,14 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use lru::LruCache;
 use tokio::sync::Notify;
 
+use super::checks::Checks;
 use super::error::CrawlError;
 use super::hosts::Hosts;
 use super::learn::{Pair, ProbeFlight};
@@ -104,10 +105,8 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
-    /// Suppressed URLs that are fetched to check rules before the crawl ends.
-    pub(super) checks: HashSet<Fingerprint>,
-    /// Rules that were checked so, and how many of their URLs were.
-    pub(super) checked: HashMap<RuleId, usize>,
+    /// URLs that rules would suppress and that are fetched to check them.
+    pub(super) checks: Checks,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.
@@ -235,8 +234,7 @@ impl State {
             probes: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
-            checks: HashSet::new(),
-            checked: HashMap::new(),
+            checks: Checks::default(),
             changes,
             jobs: Jobs::default(),
             configured,
@@ -273,7 +271,15 @@ impl State {
                     .map_err(|error| unusable(error.to_string()))?
             }
         };
-        for rule in book.rules().filter(|rule| rule.state != RuleState::Enforced) {
+        if self.enforces {
+            book = book.proving_by_pairs();
+        }
+        let hides = |state| match state {
+            RuleState::Enforced => true,
+            RuleState::Shadow => self.enforces,
+            RuleState::Candidate | RuleState::Suspended | RuleState::Retired => false,
+        };
+        for rule in book.rules().filter(|rule| !hides(rule.state)) {
             if !suppressed::by_rule(&self.db, rule.id.0, 1)?.is_empty() {
                 self.readmit.push_back(rule.id);
             }
@@ -283,7 +289,8 @@ impl State {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
         let changed = told::tell_again(&self.db, &mut book)?;
-        let mind = Mind::new(book, how.mode != DustMode::Observe, changed);
+        let probes = how.mode != DustMode::Observe && !self.enforces;
+        let mind = Mind::new(book, probes, changed);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())

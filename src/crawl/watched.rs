@@ -100,6 +100,15 @@ impl Watched {
         }
     }
 
+    /// Counts a URL that rules kept from being fetched and that is to be fetched after all.
+    pub(super) fn note_restored(&mut self, rules: &[u64]) {
+        for rule in rules {
+            if let Some(known) = self.rules.get_mut(&RuleId(*rule)) {
+                known.saved = known.saved.saturating_sub(1);
+            }
+        }
+    }
+
     /// Counts a check of rules in force.
     pub(super) fn note_audit(&mut self) {
         self.audits += 1;

@@ -3,7 +3,10 @@
 //! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
 //! that disagrees there says nothing about the places where the rule holds.
 
+use std::collections::BTreeMap;
+
 use super::book::RuleBook;
+use super::pairs::POOLED;
 use super::evidence::Text;
 use super::fetched::{Fetched, agreement};
 use super::rule::{RuleId, RuleState};
@@ -12,11 +15,11 @@ use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
 
 impl RuleBook {
-    /// Takes in the audit of a suppressed URL: what it showed, and what its key's page had shown.
+    /// Takes in the audit of a suppressed URL, given with its key: what it showed, and what its key's page had shown.
     pub fn audit_result(
         &mut self,
         rules: &[RuleId],
-        url: &CrawlUrl,
+        (url, key): (&CrawlUrl, &CrawlUrl),
         audited: Fetched,
         known: Fetched,
         now: Timestamp,
@@ -26,25 +29,41 @@ impl RuleBook {
         let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
         // A page that is known by a dead, forbidden or junk form alone is lost.
         let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
+        let pooled: BTreeMap<RuleId, u32> =
+            rules.iter().map(|id| (*id, self.agreed_elsewhere(*id) / POOLED)).collect();
         for id in rules {
             let Some(entry) = self.entries.get_mut(id) else { continue };
+            if self.by_pairs && entry.rule.state == RuleState::Shadow {
+                self.pair_result(*id, (url, key), finding, now);
+                continue;
+            }
             if entry.rule.state != RuleState::Enforced {
                 continue;
             }
+            let pooled = pooled.get(id).copied().unwrap_or(0);
+            let share = self.settings.validate.share_after(entry.agreed() + pooled);
             match finding {
                 Finding::Same => entry.rule.evidence.audits_same += 1,
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
             }
+            // Published in steps: a share that is a little too large costs a fetch or two.
+            let next = self.settings.validate.share_after(entry.agreed() + pooled);
+            self.changed |= self.by_pairs && next < share;
             if let Some(proven) = &mut entry.proven
                 && proven.len() < PLACES_MAX
-                && places(url).iter().any(|place| !proven.contains(place))
+                && places(url, key).iter().any(|place| !proven.contains(place))
             {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                if finding == Finding::Same {
-                    proven.extend(places(url));
-                    self.changed = true;
+                let here = places(url, key);
+                match finding {
+                    Finding::Same => proven.extend(here),
+                    Finding::Failed => {
+                        entry.refused.extend(here.iter().filter(|at| !proven.contains(at)));
+                    }
+                    Finding::Unclear => continue,
                 }
+                self.changed = true;
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;

@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::declared;
-use super::evidence::{Declared, Doc, Observation};
+use super::evidence::{Declared, Doc, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page, speaks};
-use super::live::{RuleSet, rewrite};
+use super::live::{self, RuleSet, rewrite};
 use super::miner::{self, Miner};
+use super::pairs::{POOLED, Pairs};
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
 use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial};
@@ -89,9 +90,11 @@ pub struct RuleEvent {
 }
 
 impl RuleEvent {
-    /// Returns true where the URLs that the rule suppressed must go back into the frontier.
+    /// Returns true where the URLs that the rule suppressed, or that were set aside for its trial,
+    /// must go back into the frontier.
     pub fn readmits(&self) -> bool {
-        self.from == Some(RuleState::Enforced) && self.to != RuleState::Enforced
+        let hides = |state| matches!(state, RuleState::Enforced | RuleState::Shadow);
+        self.from.is_some_and(hides) && !hides(self.to)
     }
 }
 
@@ -104,14 +107,32 @@ pub(crate) struct Entry {
     /// Places of the site in which it is proved; everywhere, if there are none to tell.
     #[serde(default)]
     pub(crate) proven: Option<BTreeSet<u64>>,
+    /// Places in which it failed: there it is not applied.
+    #[serde(default)]
+    pub(crate) refused: BTreeSet<u64>,
+    /// Its trial by pairs.
+    #[serde(default)]
+    pub(crate) pairs: Pairs,
     #[serde(skip)]
     pub(crate) trial: Option<Trial>,
 }
 
 impl Entry {
+    /// Returns how many pairs and draws have agreed.
+    pub(crate) fn agreed(&self) -> u32 {
+        let evidence = &self.rule.evidence;
+        self.pairs.known + evidence.draws_same + evidence.audits_same
+    }
+
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
     pub(crate) fn kept(&self) -> Entry {
-        Entry { rule: self.rule.clone(), proven: self.proven.clone(), trial: None, ..*self }
+        Entry {
+            rule: self.rule.clone(),
+            proven: self.proven.clone(),
+            refused: self.refused.clone(),
+            trial: None,
+            ..*self
+        }
     }
 }
 
@@ -145,6 +166,8 @@ pub struct RuleBook {
     probes: u64,
     events: Vec<RuleEvent>,
     pub(super) changed: bool,
+    /// Rules are proved by pairs of pages, not by probes.
+    pub(super) by_pairs: bool,
 }
 
 impl RuleBook {
@@ -218,6 +241,9 @@ impl RuleBook {
         allows: &dyn Fn(&CrawlUrl) -> bool,
     ) -> Result<Vec<Probe>, RuleError> {
         let mut probes = Vec::new();
+        if self.by_pairs {
+            return Ok(probes);
+        }
         while probes.len() < max && self.affords_probe(site) {
             let Some(at) = self.again.iter().position(|pending| {
                 self.entries.get(&pending.rule).is_some_and(|entry| entry.rule.site == *site)
@@ -288,6 +314,16 @@ impl RuleBook {
         for id in rules {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.rule.evidence.suppressed += 1;
+            }
+        }
+    }
+
+    /// Counts a URL that rules suppressed and that is to be fetched after all.
+    pub fn count_restored(&mut self, rules: &[RuleId]) {
+        for id in rules {
+            if let Some(entry) = self.entries.get_mut(id) {
+                let suppressed = &mut entry.rule.evidence.suppressed;
+                *suppressed = suppressed.saturating_sub(1);
             }
         }
     }
@@ -371,21 +407,38 @@ impl RuleBook {
         self.rule_set().map(Some)
     }
 
-    /// Compiles the rules in force under the present version.
+    /// Compiles the rules in force, and those on trial by pairs, under the present version.
     ///
     /// # Errors
     /// Returns a rule that cannot be used.
     pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
-        let enforced = self.entries.values().filter(|e| e.rule.state == RuleState::Enforced);
-        let rules = enforced.map(|entry| Arc::new(entry.rule.clone())).collect();
-        let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
-        let doubted = self.entries.values().filter(|entry| entry.audit.sum > 0.0);
+        let settings = &self.settings.validate;
+        let tried = |entry: &Entry| self.by_pairs && entry.rule.state == RuleState::Shadow;
+        let applied = |e: &&Entry| e.rule.state == RuleState::Enforced || tried(e);
+        let entries = || self.entries.values().filter(applied);
+        let rules = entries().map(|entry| Arc::new(entry.rule.clone())).collect();
+        let set = RuleSet::compile(self.version, rules, settings.audit_share)?;
+        let doubted = entries().filter(|entry| entry.audit.sum > 0.0);
         let set = set.doubting(doubted.map(|entry| entry.rule.id));
-        let proven = self.entries.values().filter_map(|entry| {
-            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX)?;
-            Some((entry.rule.id, places.clone()))
+        let mut pool: BTreeMap<(&RuleKind, &Scope), u32> = BTreeMap::new();
+        for entry in entries() {
+            *pool.entry((&entry.rule.rule, &entry.rule.scope)).or_default() += entry.agreed();
+        }
+        let agreed = |entry: &Entry| {
+            let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
+            entry.agreed() + (all - entry.agreed()) / POOLED
+        };
+        let standings = entries().map(|entry| {
+            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX);
+            let standing = live::Standing {
+                on_trial: tried(entry),
+                proven: places.cloned(),
+                refused: entry.refused.clone(),
+                audit_share: self.by_pairs.then(|| settings.share_after(agreed(entry))),
+            };
+            (entry.rule.id, standing)
         });
-        Ok(set.proven_in(proven))
+        Ok(set.standing(standings))
     }
 
     /// Returns all rules in the order of their ids.
@@ -421,6 +474,8 @@ impl RuleBook {
                     retry_at: Timestamp::ZERO,
                     retired: 0,
                     proven: None,
+                    refused: BTreeSet::new(),
+                    pairs: Pairs::default(),
                     trial: None,
                 };
                 self.entries.insert(entry.rule.id, entry);
@@ -433,10 +488,14 @@ impl RuleBook {
             .entries
             .values()
             .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
-        prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule))
+        let mut priors =
+            prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule));
+        let hosts = self.miner.window(site).map(Window::hosts).unwrap_or_default();
+        priors.extend(prior::hosts(&hosts));
+        priors
     }
 
-    fn on_trial(&self, site: &Site) -> Vec<RuleId> {
+    pub(super) fn on_trial(&self, site: &Site) -> Vec<RuleId> {
         let shadows = self
             .entries
             .values()
@@ -602,7 +661,7 @@ impl RuleBook {
         self.become_state(id, RuleState::Retired, reason, now);
     }
 
-    fn become_state(&mut self, id: RuleId, to: RuleState, reason: &str, now: Timestamp) {
+    pub(super) fn become_state(&mut self, id: RuleId, to: RuleState, reason: &str, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let from = entry.rule.state;
         if from == to {
@@ -613,7 +672,10 @@ impl RuleBook {
         if to != RuleState::Shadow {
             entry.trial = None;
         }
-        self.changed |= from == RuleState::Enforced || to == RuleState::Enforced;
+        let applied = |state| {
+            state == RuleState::Enforced || (self.by_pairs && state == RuleState::Shadow)
+        };
+        self.changed |= applied(from) || applied(to);
         let rule = entry.rule.clone();
         self.event(&rule, Some(from), reason);
     }
@@ -639,6 +701,9 @@ impl RuleBook {
             .filter(|e| e.rule.site == *site && e.rule.state == RuleState::Candidate)
             .map(|entry| entry.rule.id)
             .collect();
+        if self.by_pairs {
+            return self.try_by_pairs(candidates, now);
+        }
         for id in candidates {
             self.ensure_trial(id)?;
             let known = self.known_share(id);

@@ -209,6 +209,8 @@ pub(crate) struct Window {
     pub(crate) mined_at: u64,
     /// Share of duplicates when the site was mined last.
     pub(crate) mined_share: f64,
+    /// Duplicates when the site was mined last.
+    pub(crate) mined_duplicates: u32,
     /// A refuted rule left something to look for.
     pub(crate) hurried: bool,
     /// When the window was last used, in observations of all sites.
@@ -270,6 +272,16 @@ impl Window {
     /// Returns the pages by URL.
     pub(crate) fn by_url(&self) -> BTreeMap<&str, &Page> {
         self.pages.iter().map(|page| (&*page.url, page)).collect()
+    }
+
+    /// Returns the hosts of the pages, and how many pages each has.
+    pub(crate) fn hosts(&self) -> BTreeMap<&str, u32> {
+        let mut hosts = BTreeMap::new();
+        for page in &self.pages {
+            let host = page.url.split_once("://").map_or("", |(_, rest)| rest);
+            *hosts.entry(host.split(['/', ':']).next().unwrap_or_default()).or_default() += 1;
+        }
+        hosts
     }
 
     pub(crate) fn regroup(&mut self) {

@@ -33,8 +33,21 @@ pub struct RuleSet {
     audit_per_million: u32,
     /// Rules whose last audits raised a doubt, sorted.
     doubted: Vec<RuleId>,
-    /// Places in which rules are proved; rules that are not named are proved everywhere.
-    proven: BTreeMap<RuleId, BTreeSet<u64>>,
+    /// What is known of rules that are not proved everywhere alike.
+    standings: BTreeMap<RuleId, Standing>,
+}
+
+/// What is known of one rule of a set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Standing {
+    /// It is not proved yet: what it would suppress is set aside.
+    pub(crate) on_trial: bool,
+    /// Places in which it is proved; everywhere, if there are none to tell.
+    pub(crate) proven: Option<BTreeSet<u64>>,
+    /// Places in which it failed.
+    pub(crate) refused: BTreeSet<u64>,
+    /// Share of what it suppresses that is fetched all the same, where it has one of its own.
+    pub(crate) audit_share: Option<f64>,
 }
 
 /// The key under which a URL is known, and the rules that led to it.
@@ -72,7 +85,7 @@ impl RuleSet {
             sites,
             audit_per_million,
             doubted: Vec::new(),
-            proven: BTreeMap::new(),
+            standings: BTreeMap::new(),
         })
     }
 
@@ -84,19 +97,60 @@ impl RuleSet {
         self
     }
 
-    /// Says in which places of its site a rule is proved: what it would suppress elsewhere is
-    /// fetched, until that proves the place too.
-    pub(crate) fn proven_in(
+    /// Says how far rules are proved.
+    pub(crate) fn standing(
         mut self,
-        places: impl IntoIterator<Item = (RuleId, BTreeSet<u64>)>,
+        rules: impl IntoIterator<Item = (RuleId, Standing)>,
     ) -> RuleSet {
-        self.proven = places.into_iter().collect();
+        self.standings = rules.into_iter().collect();
         self
     }
 
-    fn is_unproven(&self, rule: RuleId, url: &CrawlUrl) -> bool {
-        let proven = self.proven.get(&rule);
-        proven.is_some_and(|proven| places(url).iter().any(|place| !proven.contains(place)))
+    /// Returns true where one of these rules is on trial, or not proved in this URL's places: what
+    /// they would suppress is set aside, and some of it fetched as found, until that proves them.
+    pub fn must_prove(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        let mut here = None;
+        rules.iter().filter_map(|rule| self.standings.get(rule)).any(|standing| {
+            standing.on_trial
+                || standing.proven.as_ref().is_some_and(|proven| {
+                    let here = here.get_or_insert_with(|| self.places_of(url));
+                    here.iter().any(|place| !proven.contains(place))
+                })
+        })
+    }
+
+    fn places_of(&self, url: &CrawlUrl) -> [u64; 2] {
+        places(url, &self.canonize(url).key)
+    }
+
+    /// Returns the places of a URL in which one of these rules is not proved.
+    pub(crate) fn unproven_places(&self, url: &CrawlUrl, rules: &[RuleId]) -> Vec<u64> {
+        let proven = |place: &u64| {
+            let standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+            standings.filter_map(|s| s.proven.as_ref()).all(|proven| proven.contains(place))
+        };
+        self.places_of(url).into_iter().filter(|place| !proven(place)).collect()
+    }
+
+    /// Returns true where a rule of the set is on trial, or proved in some places only.
+    pub fn is_limited(&self, rule: RuleId) -> bool {
+        let standing = self.standings.get(&rule);
+        standing.is_some_and(|standing| standing.on_trial || standing.proven.is_some())
+    }
+
+    /// Returns true where one of these rules failed in the places of this URL, so that nothing is
+    /// suppressed there.
+    pub fn audits_all(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.is_refused(url, rules)
+    }
+
+    /// Returns true where one of these rules failed in the places of this URL.
+    fn is_refused(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        standings.any(|standing| {
+            !standing.refused.is_empty()
+                && self.places_of(url).iter().any(|place| standing.refused.contains(place))
+        })
     }
 
     /// Returns true where the last audits of a rule raised a doubt.
@@ -135,15 +189,23 @@ impl RuleSet {
         self.rules_of(host).is_some()
     }
 
-    /// Decides whether a URL that these rules suppress is fetched all the same, to measure them, or
-    /// since it belongs to a place where one of them is not proved. The same URL meets the same
-    /// answer under the same doubts, so that repeating a page changes nothing.
+    /// Decides whether a URL that these rules suppress is fetched all the same: to measure them, or
+    /// since one of them failed in its place. The same URL meets the same answer under the same
+    /// doubts, so that repeating a page changes nothing.
     pub fn audits(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        if rules.iter().any(|rule| self.is_unproven(*rule, url)) {
+        if self.is_refused(url, rules) {
             return true;
         }
+        // What has to be proved yet is fetched by another count.
+        if self.must_prove(url, rules) {
+            return false;
+        }
         let doubted = rules.iter().any(|rule| self.doubts(*rule));
-        let per_million = if doubted { MILLION / 2 } else { u64::from(self.audit_per_million) };
+        let shares = rules.iter().filter_map(|rule| self.standings.get(rule)?.audit_share);
+        // The rule that is known least decides.
+        let share = shares.map(|share| (share * MILLION as f64) as u64).max();
+        let share = share.unwrap_or(u64::from(self.audit_per_million));
+        let per_million = if doubted { share.max(MILLION / 2) } else { share };
         mix(xxh3_64(url.as_str().as_bytes())) % MILLION < per_million
     }
 

@@ -24,7 +24,8 @@ pub struct Settings {
     /// Pages kept over all sites, some 500 bytes each; the site not used for longest is dropped
     /// first.
     pub pages_total: usize,
-    /// Sizes of the sample at which a site is mined; later at each doubling of the last one.
+    /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
+    /// each doubling of the last one. The sooner a rule is found, the more is left for it to save.
     pub mine_at: Vec<u64>,
     /// Least share of duplicates among the pages of a site that is mined.
     pub duplicate_share_min: f64,
@@ -32,7 +33,8 @@ pub struct Settings {
     pub duplicate_share_rise: f64,
     /// Distinct documents that must speak for a rule.
     pub support_min: u32,
-    /// URLs of the sample that a found rule must rewrite: one that touches fewer saves nothing.
+    /// URLs of the sample that a found rule must rewrite where it takes probes to prove it: one
+    /// that touches fewer saves nothing. A trial by pairs costs nothing.
     pub applicable_min: u32,
     /// Largest share of documents that speak against a candidate.
     pub negative_share_max: f64,
@@ -45,7 +47,10 @@ impl Default for Settings {
         Settings {
             pages_per_site: 20_000,
             pages_total: 100_000,
-            mine_at: vec![200, 500, 1_000, 2_000, 5_000, 10_000, 20_000],
+            mine_at: vec![
+                25, 50, 75, 100, 125, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_400, 2_000,
+                3_000, 5_000, 10_000, 20_000,
+            ],
             duplicate_share_min: 0.02,
             duplicate_share_rise: 0.05,
             support_min: 3,
@@ -117,6 +122,10 @@ impl Miner {
         if !unknown && share < self.settings.duplicate_share_min {
             return false;
         }
+        let news = unknown || window.documents.duplicates() != window.mined_duplicates;
+        if !news && !window.hurried {
+            return false;
+        }
         let at = self.settings.mine_at.iter().copied().find(|at| *at > window.mined_at);
         let at = at.unwrap_or_else(|| window.mined_at.saturating_mul(2));
         let first = self.settings.mine_at.first().copied().unwrap_or(0);
@@ -149,6 +158,7 @@ impl Miner {
         window.mined_at = window.total;
         window.hurried = false;
         window.mined_share = window.duplicate_share();
+        window.mined_duplicates = window.documents.duplicates();
         let window = &*window;
         let (labelled, documents) = labelled(window);
         let documents = documents.as_ref().unwrap_or(&window.documents);
@@ -164,6 +174,11 @@ impl Miner {
             now,
         };
         search.run(priors)
+    }
+
+    /// Lets rules be found that touch as few URLs as must speak for them.
+    pub(crate) fn take_small_rules(&mut self) {
+        self.settings.applicable_min = self.settings.applicable_min.min(self.settings.support_min);
     }
 
     pub(crate) fn window(&self, site: &Site) -> Option<&Window> {

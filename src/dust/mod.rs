@@ -25,6 +25,7 @@ pub mod live;
 #[cfg(test)]
 mod live_tests;
 pub mod miner;
+mod pairs;
 pub mod paper;
 mod prior;
 mod propose;

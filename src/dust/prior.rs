@@ -1,9 +1,10 @@
 //! What is worth a look before anything is known of a site: habits of common software, and rules
 //! that were proved on other sites of the crawl. A prior saves the search, never the proof.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::rule::{Rule, RuleKind, Scope, Source};
+use crate::url::Host;
 
 /// Parameters of analytics, newsletters and sessions that rarely choose what a page shows.
 const PARAMETERS: [&str; 18] = [
@@ -74,4 +75,24 @@ pub(crate) fn all<'a>(
     let before = ";jsessionid=".to_owned();
     add(RuleKind::PathSession { before, after: String::new() }, Scope::default(), Source::Software);
     priors
+}
+
+/// Returns that a host is the same with and without `www.`, where both are known; the one with more
+/// pages stays.
+pub(crate) fn hosts(pages: &BTreeMap<&str, u32>) -> Vec<(RuleKind, Scope, Source)> {
+    let both = pages.iter().filter_map(|(long, long_pages)| {
+        let (short, short_pages) = pages.get_key_value(long.strip_prefix("www.")?)?;
+        Some(if long_pages >= short_pages { (short, long) } else { (long, short) })
+    });
+    both.map(|(from, to)| {
+        let (from, to) = (Host::new(from), Host::new(to));
+        let kind = RuleKind::HostAlias {
+            from,
+            to,
+            from_path: "/".to_owned(),
+            to_path: "/".to_owned(),
+        };
+        (kind, Scope::default(), Source::Software)
+    })
+    .collect()
 }

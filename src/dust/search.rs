@@ -74,8 +74,10 @@ impl Search<'_> {
     ) -> Result<Vec<Rule>, RuleError> {
         self.by_size = self.corpus.has_only_sizes();
         for (kind, scope, source) in priors {
-            // What others proved needs no witness here to be tried; mere habit needs one.
-            let support = usize::from(*source != Source::Elsewhere);
+            // What others proved, or the site says, needs no witness here to be tried; mere habit
+            // needs one.
+            let told = matches!(source, Source::Elsewhere | Source::Declared);
+            let support = usize::from(!told);
             self.attempt(kind, scope, *source, support)?;
         }
         for _ in 0..ROUNDS_MAX {

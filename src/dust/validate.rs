@@ -41,8 +41,18 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Share of suppressed URLs that are fetched all the same; half of them after an audit that
-    /// failed, until the doubt is gone or the rule is.
+    /// Pairs of pages that prove a rule in a crawl that enforces rules, where nothing is probed: one
+    /// key, two URLs, one document. Rules that were proved elsewhere or that the site declares need
+    /// half as many.
+    pub pairs_min: u32,
+    /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
+    /// rule agrees with it in any case.
+    pub pairs_new_min: u32,
+    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a rule
+    /// is in force, if one rule in fifty that repeats itself is wrong.
+    pub loss_price: f64,
+    /// Least share of suppressed URLs that are fetched all the same; half of them after an audit
+    /// that failed, until the doubt is gone or the rule is.
     pub audit_share: f64,
     /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
     pub audit_failure_good: f64,
@@ -66,6 +76,9 @@ impl Default for Settings {
             probes_per_rule: 24,
             saving_factor: 0.5,
             probe_share_max: 0.10,
+            pairs_min: 5,
+            pairs_new_min: 2,
+            loss_price: 1_000.0,
             audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,
@@ -249,7 +262,7 @@ impl Trial {
         let stratum = draw.stratum;
         match finding {
             Finding::Same => {
-                self.proven.extend(places(&draw.url));
+                self.proven.extend(places(&draw.url, &draw.outcome));
                 self.same += 1;
                 self.ratio += settings.success();
             }
@@ -357,9 +370,11 @@ fn features(url: &CrawlUrl) -> [String; 4] {
 pub(crate) const PLACES_MAX: usize = 64;
 
 /// Returns the places of a site that a URL belongs to: what its parameters are called, and what its
-/// path begins with. A rule that was proved in some says nothing about others.
-pub(crate) fn places(url: &CrawlUrl) -> [u64; 2] {
-    let [host, segment, _, names] = features(url);
+/// path begins with. A rule that was proved in some says nothing about others. `key` is the URL's
+/// key: hosts that are one by other rules have their places in common.
+pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> [u64; 2] {
+    let [_, segment, _, names] = features(url);
+    let host = key.host_str();
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
     [place(1, &format!("{host}?{names}")), place(2, &format!("{host}/{segment}"))]
 }

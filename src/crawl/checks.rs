@@ -1,0 +1,277 @@
+//! Checks of rules: URLs that a rule would suppress and that are fetched as found.
+//!
+//! While a rule is on trial, or not proved in some place of its site, what it would suppress there
+//! is set aside: it is suppressed like any other, and comes back if the rule falls. A few of these
+//! URLs are fetched, one or two at a time, where what stands for them has shown its text; each
+//! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
+//! what is still in doubt is fetched, few at first, in growing steps.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::error::CrawlError;
+use super::learn::evidence_of;
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::db::families::{suppressed, urls};
+use crate::db::{Batch, DbError};
+use crate::dust::{Fetched, RuleId, RuleSet, Text};
+use crate::frontier::UrlState;
+use crate::url::{CrawlUrl, Fingerprint};
+
+/// Checks of one rule that are under way at a time: the outcome of one decides about the next.
+const AT_ONCE: u32 = 2;
+
+/// URLs whose check is awaited, over all rules; beyond it URLs are only set aside.
+const AWAITED_MAX: usize = 100_000;
+
+/// URLs of one doubted rule that are fetched before a crawl ends, and at a time. Three failures
+/// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
+const DOUBTED_MAX: usize = 16;
+const DOUBTED_STEP: usize = 4;
+
+/// URLs suppressed since the last check of a rule up to which that check is the last one.
+const RECENT: u64 = 4;
+
+/// Largest step in which what is in doubt is fetched before a crawl ends.
+const STEP_MAX: usize = 256;
+
+/// URLs of one rule that are looked at in one step.
+const ROWS_MAX: usize = 100_000;
+
+/// URLs of one rule among which the latest are looked for.
+const LATEST_ROWS_MAX: usize = 20_000;
+
+/// A check that is under way.
+#[derive(Debug)]
+struct Check {
+    rules: Vec<RuleId>,
+    /// The URL that stands for it.
+    by: Fingerprint,
+    /// It measures a rule that is proved.
+    is_audit: bool,
+}
+
+/// The checks that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Checks {
+    awaited: HashMap<Fingerprint, Check>,
+    under_way: HashMap<RuleId, u32>,
+    /// URLs of each rule that were fetched before the end of the crawl, for what they would prove.
+    proving: HashMap<RuleId, usize>,
+    /// Rules in force that were measured before the end of the crawl, and by how many URLs.
+    measured: HashMap<RuleId, usize>,
+    /// URLs that each rule suppressed since one of them was fetched, in this run.
+    since: HashMap<RuleId, u64>,
+}
+
+impl Checks {
+    fn begin(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId], is_audit: bool) {
+        for rule in rules {
+            *self.under_way.entry(*rule).or_default() += 1;
+        }
+        self.awaited.insert(url, Check { rules: rules.to_vec(), by, is_audit });
+    }
+
+    /// Notes that a URL needs no check any more, or had it; returns what stands for it.
+    pub(super) fn end(&mut self, url: Fingerprint) -> Option<Fingerprint> {
+        let check = self.awaited.remove(&url)?;
+        for rule in check.rules {
+            if let Some(count) = self.under_way.get_mut(&rule) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        Some(check.by)
+    }
+
+    /// Returns true where the check of a URL is awaited.
+    pub(super) fn awaits(&self, url: Fingerprint) -> bool {
+        self.awaited.contains_key(&url)
+    }
+
+    /// Notes that a URL was suppressed.
+    pub(super) fn suppressed(&mut self, rules: &[u64]) {
+        for rule in rules {
+            *self.since.entry(RuleId(*rule)).or_default() += 1;
+        }
+    }
+
+    /// Notes that rules were compared with what they would have suppressed.
+    pub(super) fn checked(&mut self, rules: &[RuleId]) {
+        for rule in rules {
+            self.since.insert(*rule, 0);
+        }
+    }
+
+    fn has_room(&self, rules: &[RuleId]) -> bool {
+        let busy = |rule| self.under_way.get(rule).is_some_and(|count| *count >= AT_ONCE);
+        self.awaited.len() < AWAITED_MAX && !rules.iter().any(busy)
+    }
+}
+
+impl State {
+    /// Returns which rules give a URL and the one that stands for it the same key, and which of the
+    /// two they rewrite: where that is the URL itself, the other one is what they lead to.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn united_by(
+        &self,
+        set: &RuleSet,
+        url: &CrawlUrl,
+        by: Fingerprint,
+    ) -> Result<(Vec<RuleId>, CrawlUrl), DbError> {
+        let rules = set.canonize(url).rules;
+        if rules.is_empty()
+            && let Some(record) = urls::get(&self.db, by)?
+            && let Ok(other) = CrawlUrl::parse(&record.url)
+        {
+            return Ok((set.canonize(&other).rules, other));
+        }
+        Ok((rules, url.clone()))
+    }
+
+    /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same;
+    /// `url` is the one that the rules rewrite.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn is_fetched_to_check(
+        &mut self,
+        set: &RuleSet,
+        own: Fingerprint,
+        (rules, url): (&[RuleId], &CrawlUrl),
+        by: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let must_prove = set.must_prove(url, rules);
+        if let Some(check) = self.checks.awaited.get(&own) {
+            // Another check may have proved the rule while this one was waiting.
+            let goes = check.is_audit || must_prove || set.audits(url, rules);
+            if !goes {
+                self.checks.end(own);
+            }
+            return Ok(goes);
+        }
+        if set.audits(url, rules) {
+            return Ok(true);
+        }
+        if !must_prove || !self.checks.has_room(rules) || !self.can_testify(by)? {
+            return Ok(false);
+        }
+        self.checks.begin(own, by, rules, false);
+        Ok(true)
+    }
+
+    /// Returns true where a URL was fetched and showed a text that others can be compared with.
+    fn can_testify(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
+        let UrlState::Done(done) = record.state else { return Ok(false) };
+        let shown = evidence_of(&done.evidence);
+        Ok(matches!(shown, Some(Fetched::Page { text: Text::Main(_), junk: false, .. })))
+    }
+
+    /// Before the crawl ends, fetches what rules set aside and nothing has proved; and of each rule
+    /// in force the URL that it suppressed last, and more where the last audits raised a doubt: a
+    /// site that changed its habits late would keep what the rule hides. Returns true if there is
+    /// anything to fetch.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let set = self.rules.snapshot();
+        // Nothing is under way when nothing is left to do: what was awaited came to nothing.
+        let awaited: Vec<Fingerprint> = self.checks.awaited.keys().copied().collect();
+        for url in awaited {
+            self.checks.end(url);
+        }
+        let mut batch = Batch::default();
+        let mut any = false;
+        for rule in set.rules() {
+            any |= set.is_limited(rule.id) && self.prove_before_the_end(&mut batch, &set, rule.id)?;
+        }
+        if !any {
+            for rule in set.rules() {
+                any |= self.measure_before_the_end(&mut batch, &set, rule.id)?;
+            }
+        }
+        if any {
+            self.commit(batch, now)?;
+        }
+        Ok(any)
+    }
+
+    /// Fetches some of what a rule set aside, from as many places as may be.
+    fn prove_before_the_end(
+        &mut self,
+        batch: &mut Batch,
+        set: &RuleSet,
+        rule: RuleId,
+    ) -> Result<bool, DbError> {
+        let mut open = Vec::new();
+        for (own, by) in suppressed::by_rule(&self.db, rule.0, ROWS_MAX)? {
+            if self.checks.awaited.contains_key(&own) {
+                continue;
+            }
+            let Some(record) = urls::get(&self.db, own)? else { continue };
+            let Ok(url) = CrawlUrl::parse(&record.url) else { continue };
+            let (rules, url) = self.united_by(set, &url, by)?;
+            if set.must_prove(&url, &rules) || set.audits_all(&url, &rules) {
+                let places = set.unproven_places(&url, &rules);
+                open.push((!self.can_testify(by)?, own, by, rules, places));
+            }
+        }
+        // First what can be compared; in the order of their hashes, which is no order.
+        open.sort_by_key(|(mute, own, ..)| (*mute, *own));
+        let done = self.checks.proving.get(&rule).copied().unwrap_or(0);
+        let step = done.clamp(AT_ONCE as usize, STEP_MAX);
+        let mut seen = BTreeSet::new();
+        let (apart, alike): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(.., places)| places.iter().any(|at| seen.insert(*at)));
+        let mut any = false;
+        for (_, own, by, rules, _) in apart.into_iter().chain(alike).take(step) {
+            if self.restore_suppressed(batch, by, own)? {
+                self.checks.begin(own, by, &rules, true);
+                *self.checks.proving.entry(rule).or_default() += 1;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Fetches what a rule in force suppressed last.
+    fn measure_before_the_end(
+        &mut self,
+        batch: &mut Batch,
+        set: &RuleSet,
+        rule: RuleId,
+    ) -> Result<bool, DbError> {
+        let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
+        // What an audit of a moment ago would say again is not asked.
+        let recent = self.checks.since.get(&rule).is_some_and(|since| *since < RECENT);
+        let most = match set.doubts(rule) {
+            true => DOUBTED_MAX,
+            false => usize::from(!recent),
+        };
+        if done >= most {
+            return Ok(false);
+        }
+        let mut rows = Vec::new();
+        for (url, by) in suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)? {
+            if let Some(how) = suppressed::get(&self.db, by, url)? {
+                rows.push((how.at, url, by));
+            }
+        }
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+        let step = if done == 0 { 1 } else { DOUBTED_STEP };
+        // What two rules suppressed is fetched once for both.
+        rows.retain(|(_, url, _)| !self.checks.awaited.contains_key(url));
+        let mut any = false;
+        for (_, url, by) in rows.into_iter().take(step) {
+            if self.restore_suppressed(batch, by, url)? {
+                self.checks.begin(url, by, &[rule], true);
+                *self.checks.measured.entry(rule).or_default() += 1;
+                any = true;
+            }
+        }
+        Ok(any)
+    }
+}

@@ -1,0 +1,246 @@
+//! Trials that cost nothing: rules are proved by pages of a crawl that have one key.
+//!
+//! In a crawl a rule does one thing: where two URLs that were found have one key, it keeps the
+//! later one from being fetched. So what has to be proved is what such pairs show, and the crawl
+//! holds some of them already: pages that it fetched before the rule was found. While a rule is on
+//! trial, further URLs of known keys are set aside, and a few of them are fetched as found. Each is
+//! a draw from just those URLs that the rule would hide, whether they exist or not; if the rule is
+//! wrong, it is a page that had to be fetched anyway. All others come back then.
+//!
+//! How many pairs are enough is a matter of price. Most rules that repeat themselves are true
+//! without exception, the others fail as often as not: after n pairs that agree, a further URL is
+//! another document with a chance of about (1 - c) / c / (n + 1)(n + 2), where c is the share of
+//! true rules among those that are tried. The chance times the number of URLs to be hidden is what
+//! may be lost; so pairs go on being fetched after the rule is in force, the fewer the more have
+//! agreed ([`Settings::share_after`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::apply::SiteRules;
+use super::book::RuleBook;
+use super::evidence::{Doc, Page};
+use super::fetched::speaks;
+use super::live::rewrite;
+use super::rule::{RuleError, RuleId, RuleKind, RuleState, Source};
+use super::validate::{Finding, Settings, Standing, places};
+use crate::clock::Timestamp;
+use crate::url::CrawlUrl;
+
+/// Rules of one site that are on trial at once; further candidates wait for the next search.
+const TRIALS_MAX: usize = 100;
+
+/// Pairs after which one failure is taken for a page that changed between two fetches.
+const FORGIVES_AFTER: u32 = 40;
+
+/// Pairs of other sites that count as one.
+pub(super) const POOLED: u32 = 4;
+
+/// Wrong rules among those that are tried, for each true one: what precision the search has.
+const ODDS_WRONG: f64 = 0.02;
+
+/// Largest share of the URLs of a rule in force that is fetched all the same.
+const SHARE_MAX: f64 = 0.5;
+
+/// How a trial by pairs stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pairs {
+    /// Documents that the crawl held under two URLs when the trial began.
+    pub(crate) known: u32,
+    /// URLs that were fetched since and showed what the rule said, another document, or neither.
+    pub(crate) same: u32,
+    pub(crate) failed: u32,
+    pub(crate) unclear: u32,
+}
+
+impl Pairs {
+    /// Returns how the trial stands.
+    pub(crate) fn standing(&self, is_told: bool, settings: &Settings) -> Standing {
+        let (all, new) = settings.pairs_needed(is_told);
+        let agreed = self.known + self.same;
+        if self.failed > u32::from(agreed >= FORGIVES_AFTER) {
+            return Standing::Refuted;
+        }
+        if agreed >= all && self.same >= new {
+            return Standing::Accepted;
+        }
+        if self.unclear > 2 * self.same + 10 {
+            return Standing::Exhausted;
+        }
+        Standing::Open
+    }
+}
+
+impl Settings {
+    /// Returns how many pairs prove a rule, and how many of them must be fetched after it was
+    /// found: what holds on other sites, or was told beforehand, needs half as many.
+    pub(crate) fn pairs_needed(&self, is_told: bool) -> (u32, u32) {
+        if is_told {
+            return (self.pairs_min.div_ceil(2), self.pairs_new_min.div_ceil(2));
+        }
+        (self.pairs_min, self.pairs_new_min)
+    }
+
+    /// Returns the share of a rule's URLs that is fetched all the same after so many pairs agreed:
+    /// what keeps the sum of these fetches and of what a wrong rule would cost at its least.
+    pub(crate) fn share_after(&self, agreed: u32) -> f64 {
+        let n = f64::from(agreed) + 1.5;
+        (self.loss_price * ODDS_WRONG * 2.0 / 3.0 / (n * n)).min(SHARE_MAX).max(self.audit_share)
+    }
+}
+
+/// What a sample says of a rule that is to be tried.
+#[derive(Debug, Default)]
+struct Sampled {
+    same: BTreeSet<u64>,
+    places: BTreeSet<u64>,
+}
+
+impl RuleBook {
+    /// Proves rules by pairs of pages, as a crawl that enforces them does, in place of probes.
+    pub fn proving_by_pairs(mut self) -> RuleBook {
+        self.by_pairs = true;
+        self.miner.take_small_rules();
+        self.changed = true;
+        self
+    }
+
+    /// Puts candidates of a site on trial.
+    pub(super) fn try_by_pairs(
+        &mut self,
+        candidates: Vec<RuleId>,
+        now: Timestamp,
+    ) -> Result<(), RuleError> {
+        let mut room = TRIALS_MAX;
+        if let Some(first) = candidates.first().and_then(|id| self.entries.get(id)) {
+            let site = first.rule.site.clone();
+            room = room.saturating_sub(self.on_trial(&site).len());
+        }
+        for id in candidates.into_iter().take(room) {
+            let sampled = self.sampled(id)?;
+            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let known = u32::try_from(sampled.same.len()).unwrap_or(u32::MAX);
+            entry.pairs = Pairs { known, ..Pairs::default() };
+            entry.proven = Some(sampled.places);
+            entry.refused.clear();
+            self.become_state(id, RuleState::Shadow, "on trial", now);
+        }
+        Ok(())
+    }
+
+    /// Takes in what a URL showed that a rule on trial would have hidden.
+    pub(super) fn pair_result(
+        &mut self,
+        id: RuleId,
+        (url, key): (&CrawlUrl, &CrawlUrl),
+        finding: Finding,
+        now: Timestamp,
+    ) {
+        let elsewhere = self.agreed_elsewhere(id);
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
+        match finding {
+            Finding::Same => {
+                pairs.same += 1;
+                evidence.draws_same += 1;
+                entry.proven.get_or_insert_default().extend(places(url, key));
+            }
+            Finding::Failed => {
+                pairs.failed += 1;
+                evidence.draws_failed += 1;
+            }
+            Finding::Unclear => pairs.unclear += 1,
+        }
+        let settings = &self.settings.validate;
+        let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
+        let standing = pairs.standing(told, settings);
+        // A place is proved as soon as one of its URLs is.
+        self.changed |= finding == Finding::Same;
+        match standing {
+            Standing::Open => {}
+            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Refuted => {
+                self.retire(id, &format!("refuted: {url} is another document"), now);
+            }
+            Standing::Exhausted => self.retire(id, "not provable", now),
+        }
+    }
+
+    /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
+    pub(super) fn agreed_elsewhere(&self, id: RuleId) -> u32 {
+        let Some(own) = self.entries.get(&id) else { return 0 };
+        if own.rule.scope.host.is_some() || matches!(own.rule.rule, RuleKind::HostAlias { .. }) {
+            return 0;
+        }
+        let mut agreed = 0u32;
+        for other in self.entries.values() {
+            let rule = &other.rule;
+            if rule.rule != own.rule.rule || rule.scope != own.rule.scope || rule.id == id {
+                continue;
+            }
+            match rule.state {
+                RuleState::Retired | RuleState::Suspended => return 0,
+                RuleState::Enforced | RuleState::Shadow => agreed += other.agreed(),
+                RuleState::Candidate => {}
+            }
+        }
+        agreed
+    }
+
+    /// Returns what pages of the sample show that the rule would have merged: those that it alone
+    /// gives the key of another one.
+    fn sampled(&self, id: RuleId) -> Result<Sampled, RuleError> {
+        let mut sampled = Sampled::default();
+        let Some(entry) = self.entries.get(&id) else { return Ok(sampled) };
+        let site = &entry.rule.site;
+        let live = |other: &&super::book::Entry| {
+            let tried = matches!(other.rule.state, RuleState::Enforced | RuleState::Shadow);
+            other.rule.site == *site && (tried || other.rule.id == id)
+        };
+        let rules = SiteRules::compile(self.entries.values().filter(live).map(|e| &e.rule))?;
+        let Some(window) = self.miner.window(site) else { return Ok(sampled) };
+        let mut groups: BTreeMap<CrawlUrl, Vec<Seen<'_>>> = BTreeMap::new();
+        for page in &window.pages {
+            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
+            let (key, by) = rewrite(&rules, &url).unwrap_or_else(|| (url.clone(), Vec::new()));
+            groups.entry(key).or_default().push(Seen { page, url, rewritten: by.contains(&id) });
+        }
+        for (key, group) in &groups {
+            for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
+                let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
+                if let Some(witness) = seen.agrees(others, &rules, key) {
+                    sampled.same.insert(witness);
+                    sampled.places.extend(places(&seen.url, key));
+                }
+            }
+        }
+        Ok(sampled)
+    }
+}
+
+/// A page of the sample, and whether the rule on trial takes part in its key.
+struct Seen<'a> {
+    page: &'a Page,
+    url: CrawlUrl,
+    rewritten: bool,
+}
+
+impl Seen<'_> {
+    /// Returns the document that the page shares with another one of its key.
+    fn agrees<'s>(
+        &self,
+        mut others: impl Iterator<Item = &'s Seen<'s>>,
+        rules: &SiteRules,
+        key: &CrawlUrl,
+    ) -> Option<u64> {
+        if let Some((true, target)) = &self.page.declared {
+            let target = CrawlUrl::parse(target).ok()?;
+            let led = rewrite(rules, &target).map_or(target, |(led, _)| led);
+            return (led == *key).then(|| xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes()));
+        }
+        let doc: Doc = self.page.doc.filter(|_| speaks(self.page))?;
+        let same = others.any(|other| speaks(other.page) && other.page.doc == Some(doc));
+        same.then_some(u64::from(doc))
+    }
+}
