@@ -355,13 +355,13 @@ mod tests {
 
     #[test]
     fn pairs_beyond_the_bound_are_left_out_and_that_is_said() {
-        let db = alike(12);
-        let (all, cut) = near_pairs(&db, &Default::default(), 66).unwrap();
-        assert_eq!((all.len(), cut), (66, false), "each with each");
-        let (some, cut) = near_pairs(&db, &Default::default(), 65).unwrap();
-        assert_eq!((some.len(), cut), (65, true));
+        let db = alike(9);
+        let (all, cut) = near_pairs(&db, &Default::default(), 36).unwrap();
+        assert_eq!((all.len(), cut), (36, false), "each with each");
+        let (some, cut) = near_pairs(&db, &Default::default(), 35).unwrap();
+        assert_eq!((some.len(), cut), (35, true));
         let nearly = nearly(&db, &Default::default(), 3).unwrap();
-        assert_eq!((nearly.pairs_total, nearly.pairs_cut), (66, false));
+        assert_eq!((nearly.pairs_total, nearly.pairs_cut), (36, false));
         assert_eq!((nearly.pairs.len(), nearly.clusters.len()), (3, 1));
     }
 
