@@ -38,6 +38,8 @@ pub(super) struct Admitted {
     pub(super) robots: Option<String>,
     /// What robots.txt says of the use of contents: name and value as they stood.
     pub(super) usage: Vec<(String, String)>,
+    /// By what to ask whether our copy of a robots.txt is still the latest.
+    pub(super) validators: Option<robots::Validators>,
     pub(super) via: Option<CrawlUrl>,
     /// What the host's pace said then.
     pub(super) due: Due,
@@ -259,7 +261,24 @@ impl State {
             Some(_) => self.usage_of(&lease.waiting.url.origin())?,
             None => Vec::new(),
         };
-        Ok(Admitted { lease, rules_version: 0, canonical: None, robots, usage, via, due })
+        let validators = self.validators_of(&lease.waiting.errand)?;
+        Ok(Admitted {
+            lease,
+            rules_version: 0,
+            canonical: None,
+            robots,
+            usage,
+            validators,
+            via,
+            due,
+        })
+    }
+
+    /// A redirect's target has validators of its own, which are not kept.
+    fn validators_of(&mut self, errand: &Errand) -> Result<Option<robots::Validators>, DbError> {
+        let Errand::Robots { origin, hops: 0, .. } = errand else { return Ok(None) };
+        let entry = self.robots_of(origin)?;
+        Ok(entry.and_then(|entry| entry.validators(&self.agent).cloned()))
     }
 
     /// Returns the usage preferences of an origin's robots.txt that hold for us: those for all

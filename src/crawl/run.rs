@@ -202,9 +202,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             if let Some(ended) = self.over(wait, now) {
                 // An order that was given before the end is carried out: it may leave work.
                 let done = matches!(ended, Ended::Complete | Ended::Parked);
-                if let Ok(command) = commands.try_recv()
-                    && done
-                {
+                if done && let Ok(command) = commands.try_recv() {
                     self.obey(command)?;
                     continue;
                 }
@@ -357,6 +355,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             rules_version: admitted.rules_version,
             robots: admitted.robots.clone(),
             usage: admitted.usage.clone(),
+            validators: admitted.validators.clone(),
             boilerplate: self.state.boilerplate(&waiting.url.site())?,
             errors: self.state.errors_of(&waiting.url.host())?,
             tools: self.tools.clone(),
@@ -375,10 +374,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     ) -> Result<(), CrawlError> {
         self.take(first)?;
         for _ in 1..SETTLE_MAX {
-            // What is joined is taken: a visit that got lost here would hold all later ones up.
             let Some(joined) = self.visits.try_join_next_with_id() else { break };
             self.take(joined)?;
         }
+        debug_assert_eq!(self.flights.len(), self.visits.len(), "a visit was joined and lost");
         Ok(())
     }
 

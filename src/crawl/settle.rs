@@ -461,6 +461,7 @@ impl State {
         let url = &lease.waiting.url;
         let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
         let fetched = match outcome {
+            Ok(fetched) if hops == 0 => fetched.known_by(self.validators(&visit.outcome)),
             Ok(fetched) => fetched,
             Err(_) if hops >= self.robots_settings.redirects_max => FetchedRobots::Redirects,
             Err(target) => return self.follow_robots(batch, origin, target, hops + 1, now),
@@ -483,6 +484,13 @@ impl State {
         self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
+    }
+
+    fn validators(&self, outcome: &Outcome) -> Option<robots::Validators> {
+        let Outcome::Answer(answer) = outcome else { return None };
+        let header = |name| answer.header_text(name);
+        let (etag, modified) = (header("etag"), header("last-modified"));
+        robots::Validators::new(etag, modified, answer.began, &self.agent)
     }
 
     fn discover_sitemaps(

@@ -22,7 +22,7 @@ use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
 use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request, Truncated};
 use crate::filter::{Filter, Found};
-use crate::robots::{self, Directives};
+use crate::robots::{self, Directives, Validators};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// What a visit needs to know.
@@ -37,6 +37,8 @@ pub(super) struct Task {
     pub(super) robots: Option<String>,
     /// What robots.txt says of the use of contents: name and value as they stood.
     pub(super) usage: Vec<(String, String)>,
+    /// By what to ask whether our copy is still the latest.
+    pub(super) validators: Option<Validators>,
     /// What repeats on the pages of this site.
     pub(super) boilerplate: Arc<Boilerplate>,
     /// How the host answers to what cannot exist.
@@ -128,8 +130,11 @@ where
                 url: task.url.clone(),
                 addresses: resolved.addresses,
                 purpose: task.purpose,
-                etag: None,
-                last_modified: None,
+                etag: task.validators.as_ref().and_then(|known| known.etag.clone()),
+                last_modified: task
+                    .validators
+                    .as_ref()
+                    .and_then(|known| known.last_modified.clone()),
             };
             edge.fetch.fetch(request).await
         }
@@ -152,7 +157,7 @@ where
         not_archived: None,
         written: None,
     };
-    let mut revisit = None;
+    let mut revisit = unchanged(&task, &outcome);
     let (task, facts) = read(task, &outcome).await?;
     if let (Outcome::Answer(answer), Some(mut facts)) = (&*outcome, facts) {
         visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
@@ -434,6 +439,19 @@ fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError
     }
     let digest = Fingerprint(xxhash_rust::xxh3::xxh3_128(&answer.payload));
     contents::get(&task.tools.db, contents::Kind::Payload, digest.0)
+}
+
+/// Returns the capture that an answer of 304 speaks of.
+fn unchanged(task: &Task, outcome: &Outcome) -> Option<RevisitOf> {
+    let known = task.validators.as_ref()?;
+    let Outcome::Answer(answer) = outcome else { return None };
+    (answer.status == 304).then(|| RevisitOf {
+        uri: task.url.to_string(),
+        date: known.at,
+        record_id: None,
+        payload_digest: None,
+        profile: Profile::ServerNotModified,
+    })
 }
 
 fn revisit_of(first: FirstCapture) -> RevisitOf {

@@ -1,7 +1,8 @@
 //! How RocksDB is set up, and what it may use.
 
 use rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, Env, Options, SliceTransform, WriteBufferManager,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, Env, Options, SliceTransform,
+    WriteBufferManager,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,12 @@ impl Shared {
         table.set_block_cache(&self.cache);
         table.set_cache_index_and_filter_blocks(true);
         table.set_pin_l0_filter_and_index_blocks_in_cache(true);
+        // In parts of a block each: the filter of a whole file is larger than a shard of a small
+        // cache, which then keeps none, and every look-up reads megabytes.
+        table.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+        table.set_partition_filters(true);
+        table.set_metadata_block_size(4 << 10);
+        table.set_pin_top_level_index_and_filter(true);
         table.set_format_version(5);
         if family.is_looked_up() {
             table.set_bloom_filter(10.0, false);

@@ -227,8 +227,11 @@ impl Site<'_> {
     /// Adds what depends on the request: entity tag, coding, date, faults.
     fn finish(self, page: &mut Page, ask: &Ask<'_>, target: &Target) {
         let fate = hash(mix(self.seed, 13), ask.target);
-        if page.status == 200 && matches!(target, Target::Document { .. }) && fate.is_multiple_of(2)
-        {
+        let tagged = match target {
+            Target::Document { .. } => fate.is_multiple_of(2),
+            other => *other == Target::Robots,
+        };
+        if page.status == 200 && tagged {
             let tag = format!("\"{:016x}\"", hash_bytes(0, &page.body));
             if ask.if_none_match == Some(tag.as_str()) {
                 page.status = 304;

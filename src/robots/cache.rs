@@ -19,7 +19,7 @@
 //! ```
 //! [`Entry`]:
 //! ```text
-//! u8      format, 1
+//! u8      format, 2
 //! number  fetched, milliseconds since the epoch
 //! number  valid until, the same
 //! u8      standing: 0 rules, 1 unavailable, 2 redirects, 3 disallowed, 4 old copy, 5 given up
@@ -27,8 +27,10 @@
 //! text    why there was no answer, empty unless trouble is 0
 //! number  failures in a row
 //! number  when they began plus 1, or 0
-//! number  when the copy was fetched plus 1, or 0 for no copy; then, if there is one, the copy as
-//!         Robots to the end
+//! number  when the copy was fetched plus 1, or 0 for no copy; then, if there is one:
+//!         number  when the answer with its validators began plus 1, or 0 for none; if there are:
+//!                 text ETag and text Last-Modified, empty for none, text our product token
+//!         the copy as Robots to the end
 //! ```
 //! Reading never panics and never reserves more than the bytes that are there. A format that is not
 //! known is an error: the entry is then fetched anew, for it is only a cache.
@@ -36,19 +38,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::entry::{Copy, Entry, Standing, Trouble};
+use super::entry::{Copy, Entry, Standing, Trouble, Validators};
 use super::pattern::{Draft, RuleTable, is_normal};
 use super::rules::{Group, Robots, Signal, SignalScope};
 use crate::clock::Timestamp;
 
+/// Format of [`Robots`].
 const FORMAT: u8 = 1;
+
+/// Format of [`Entry`].
+const ENTRY_FORMAT: u8 = 2;
 
 /// Why stored bytes are not a robots entry. Fetch robots.txt again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// Written by another version.
-    #[error("robots entry has format {0}, this version reads {FORMAT}")]
-    Format(u8),
+    #[error("robots entry has format {0}, this version reads {1}")]
+    Format(u8, u8),
     /// Cut off or overwritten.
     #[error("robots entry is damaged: {0}")]
     Damaged(&'static str),
@@ -106,7 +112,7 @@ impl Robots {
     /// Returns what is wrong with the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Robots, DecodeError> {
         let mut rest = Rest(bytes);
-        rest.format()?;
+        rest.format(FORMAT)?;
         let robots = rest.robots()?;
         rest.end()?;
         Ok(robots)
@@ -116,7 +122,7 @@ impl Robots {
 impl Entry {
     /// Returns the bytes that [`Entry::from_bytes`] reads.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = vec![FORMAT];
+        let mut out = vec![ENTRY_FORMAT];
         put(&mut out, self.fetched.as_millis());
         put(&mut out, self.valid_until.as_millis());
         let (tag, code, words) = match &self.standing {
@@ -134,6 +140,13 @@ impl Entry {
         put_option(&mut out, self.failing_since.map(Timestamp::as_millis));
         put_option(&mut out, self.copy.as_ref().map(|copy| copy.fetched.as_millis()));
         if let Some(copy) = &self.copy {
+            put_option(&mut out, copy.validators.as_ref().map(|known| known.at.as_millis()));
+            if let Some(known) = &copy.validators {
+                for text in [&known.etag, &known.last_modified] {
+                    put_text(&mut out, text.as_deref().unwrap_or_default());
+                }
+                put_text(&mut out, &known.agent);
+            }
             copy.robots.write(&mut out);
         }
         out
@@ -145,7 +158,7 @@ impl Entry {
     /// Returns what is wrong with the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, DecodeError> {
         let mut rest = Rest(bytes);
-        rest.format()?;
+        rest.format(ENTRY_FORMAT)?;
         let fetched = Timestamp::from_millis(rest.number()?);
         let valid_until = Timestamp::from_millis(rest.number()?);
         let tag = rest.byte()?;
@@ -169,8 +182,9 @@ impl Entry {
         let copy = match rest.option()? {
             None => None,
             Some(at) => {
+                let validators = rest.validators()?;
                 let robots = Arc::new(rest.robots()?);
-                Some(Copy { robots, fetched: Timestamp::from_millis(at) })
+                Some(Copy { robots, fetched: Timestamp::from_millis(at), validators })
             }
         };
         rest.end()?;
@@ -202,11 +216,18 @@ fn put_text(out: &mut Vec<u8>, text: &str) {
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn format(&mut self) -> Result<(), DecodeError> {
+    fn format(&mut self, known: u8) -> Result<(), DecodeError> {
         match self.byte()? {
-            FORMAT => Ok(()),
-            other => Err(DecodeError::Format(other)),
+            format if format == known => Ok(()),
+            other => Err(DecodeError::Format(other, known)),
         }
+    }
+
+    fn validators(&mut self) -> Result<Option<Validators>, DecodeError> {
+        let Some(at) = self.option()?.map(Timestamp::from_millis) else { return Ok(None) };
+        let (etag, last_modified) = (self.text()?, self.text()?);
+        let agent = self.text()?;
+        Ok(Validators::new(Some(etag), Some(last_modified), at, &agent))
     }
 
     fn byte(&mut self) -> Result<u8, DecodeError> {
@@ -332,7 +353,11 @@ Clean-param: ref /articles/
             standing,
             failures: 3,
             failing_since: Some(at(0)),
-            copy: copy.then_some(Copy { robots, fetched: at(1_763_632_800_000) }),
+            copy: copy.then(|| Copy {
+                robots,
+                fetched: at(1_763_632_800_000),
+                validators: Validators::new(Some("\"a\"".to_owned()), None, at(7), "mybot"),
+            }),
         }
     }
 

@@ -95,15 +95,51 @@ impl Settings {
     }
 }
 
+/// By what a server tells whether our copy is still the latest (RFC 9110 §8.8), as it wrote them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Validators {
+    /// Its `ETag`, if it gave one.
+    pub etag: Option<String>,
+    /// Its `Last-Modified`, if it gave one.
+    pub last_modified: Option<String>,
+    /// When the answer that bore them began: the date of its record in the archive.
+    pub at: Timestamp,
+    /// The product token that the copy was read for; for another it has to be read anew.
+    pub agent: String,
+}
+
+/// Bytes of a validator that are worth sending back with every question.
+const VALIDATOR_MAX: usize = 512;
+
+impl Validators {
+    /// Returns what an answer bore; `None` if that is nothing, or nothing that can be sent back.
+    pub fn new(
+        etag: Option<String>,
+        last_modified: Option<String>,
+        at: Timestamp,
+        agent: &str,
+    ) -> Option<Self> {
+        let sound = |text: &String| {
+            let plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            !text.is_empty() && text.len() <= VALIDATOR_MAX && plain
+        };
+        let (etag, last_modified) = (etag.filter(sound), last_modified.filter(sound));
+        let bears = etag.is_some() || last_modified.is_some();
+        bears.then(|| Validators { etag, last_modified, at, agent: agent.to_owned() })
+    }
+}
+
 /// What a fetch of robots.txt came to, redirects followed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FetchedRobots {
     /// A 2xx answer: what its body says to us, and the max-age of its Cache-Control.
     Rules {
         /// What [`Robots::parse_within`] read, cut off bodies included.
-        robots: Robots,
+        robots: Arc<Robots>,
         /// How long the site would have it kept.
         max_age: Option<Duration>,
+        /// By what to ask whether it has changed; `None` where redirects led to it.
+        validators: Option<Validators>,
     },
     /// Any other answer that is no redirect.
     Status {
@@ -124,8 +160,8 @@ impl FetchedRobots {
     pub fn from_answer(status: u16, body: &[u8], agent: &str, settings: &Settings) -> Self {
         if (200..300).contains(&status) {
             let bytes_max = settings.max_bytes.max(BYTES_MIN).as_len();
-            let robots = Robots::parse_within(body, agent, bytes_max);
-            return FetchedRobots::Rules { robots, max_age: None };
+            let robots = Arc::new(Robots::parse_within(body, agent, bytes_max));
+            return FetchedRobots::Rules { robots, max_age: None, validators: None };
         }
         FetchedRobots::Status { status, retry_after: None }
     }
@@ -135,8 +171,21 @@ impl FetchedRobots {
     #[must_use]
     pub fn asking(self, max_age: Option<Duration>, retry_after: Option<Duration>) -> Self {
         match self {
-            FetchedRobots::Rules { robots, .. } => FetchedRobots::Rules { robots, max_age },
+            FetchedRobots::Rules { robots, validators, .. } => {
+                FetchedRobots::Rules { robots, max_age, validators }
+            }
             FetchedRobots::Status { status, .. } => FetchedRobots::Status { status, retry_after },
+            other => other,
+        }
+    }
+
+    /// Adds by what to ask the next time whether the file has changed.
+    #[must_use]
+    pub fn known_by(self, validators: Option<Validators>) -> Self {
+        match self {
+            FetchedRobots::Rules { robots, max_age, .. } => {
+                FetchedRobots::Rules { robots, max_age, validators }
+            }
             other => other,
         }
     }
@@ -161,6 +210,7 @@ pub struct Entry {
 pub(super) struct Copy {
     pub(super) robots: Arc<Robots>,
     pub(super) fetched: Timestamp,
+    pub(super) validators: Option<Validators>,
 }
 
 /// What decides verdicts.
@@ -229,8 +279,8 @@ pub fn after_fetch(
         copy,
     };
     match outcome {
-        FetchedRobots::Rules { robots, max_age } => {
-            let copy = Copy { robots: Arc::new(robots), fetched: now };
+        FetchedRobots::Rules { robots, max_age, validators } => {
+            let copy = Copy { robots, fetched: now, validators };
             let kept = max_age.map_or(ttl, |age| age.max(TTL_MIN).min(ttl));
             good(Standing::Rules, Some(copy), kept)
         }
@@ -342,6 +392,12 @@ impl Entry {
     /// dropped once the site answers that there is none.
     pub fn robots(&self) -> Option<&Robots> {
         self.copy.as_ref().map(|copy| &*copy.robots)
+    }
+
+    /// Returns by what to ask whether the copy, read for `agent`, is still the latest.
+    pub fn validators(&self, agent: &str) -> Option<&Validators> {
+        let validators = self.copy.as_ref()?.validators.as_ref();
+        validators.filter(|known| known.agent == agent)
     }
 
     /// Returns how many fetches of robots.txt have failed in a row.

@@ -24,7 +24,7 @@ mod rules;
 
 pub use cache::DecodeError;
 pub use directives::Directives;
-pub use entry::{Entry, FetchedRobots, Settings, after_fetch};
+pub use entry::{Entry, FetchedRobots, Settings, Validators, after_fetch};
 pub use parse::product_token;
 pub use rules::{Robots, Signal, SignalScope, Verdict};
 

@@ -2,7 +2,6 @@
 //! before any limit, what does not is fetched to its last document.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crawler::crawl::log::{Line, files};
 use crawler::demo::{SiteSpec, Traps, Truth};
@@ -24,27 +23,6 @@ async fn crawl(world: &World) -> Summary {
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
     *summary
-}
-
-/// A crawl of 500 hosts once stood still for ever, since of more than 64 visits that had ended when
-/// the loop looked one was joined and forgotten: all later ones waited for its record.
-#[test]
-fn however_many_visits_end_before_the_loop_looks_all_are_settled() {
-    let sites = (0..100).map(|n| {
-        site(&format!("h{n}.test"), 3, |site| {
-            (site.latency.base, site.latency.spread) = (Duration::from_millis(200), Duration::ZERO);
-        })
-    });
-    let mut world = World::new(WebSpec::new(1, sites.collect()));
-    world.frontier.in_flight_max = 100;
-    // The loop looks only after many other tasks had their turn, as it does beside busy threads.
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_time().start_paused(true).event_interval(10_000).build().unwrap();
-    let summary = runtime.block_on(async {
-        let day = Duration::from_secs(86_400);
-        tokio::time::timeout(day, crawl(&world)).await.expect("the crawl does not stand still")
-    });
-    assert_eq!(summary.counters.done, 300);
 }
 
 impl World {

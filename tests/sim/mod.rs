@@ -5,10 +5,12 @@
 //! judged.
 
 mod content;
+mod crowd;
 mod explain;
 mod names;
 mod outage;
 mod remaining;
+mod robots;
 mod steer;
 mod store;
 

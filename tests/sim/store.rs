@@ -82,6 +82,16 @@ impl MemoryStore {
         pages.map(|(url, ..)| url.clone()).collect()
     }
 
+    /// Returns the status codes that robots.txt was answered with, in order.
+    pub(super) fn robots(&self) -> Vec<u16> {
+        let file = self.file();
+        let records = file
+            .records
+            .values()
+            .filter(|(url, purpose, _)| *purpose == Purpose::Robots && !url.starts_with("dns:"));
+        records.map(|(.., status)| *status).collect()
+    }
+
     /// Returns the names whose answers have a record, once for each record.
     pub(super) fn names(&self) -> Vec<String> {
         let file = self.file();
