@@ -234,7 +234,7 @@ const LOWEST: u64 = 0x0101_0101_0101_0101;
 
 /// Returns the highest bits of those of eight bytes that are letters of ASCII.
 fn letters_of(bytes: u64) -> u64 {
-    within(bytes | 0x20 * LOWEST, b'a', b'z') & !bytes
+    within(bytes | (0x20 * LOWEST), b'a', b'z') & !bytes
 }
 
 /// Returns the highest bits of those of eight bytes that are digits.

@@ -1,6 +1,6 @@
 //! What each stage costs by itself, on pages as the whole crawl is measured with: `cargo bench
-//! --bench micro`; with `--profile dev` and the environment variable `CARGO_PROFILE_DEV_OPT_LEVEL=3`
-//! it builds faster. `end_to_end -- prices` says what the stages cost together.
+//! --bench micro`; with `--profile dev` and `CARGO_PROFILE_DEV_OPT_LEVEL=3` in the environment it
+//! builds faster. `end_to_end -- prices` says what the stages cost together.
 
 #[path = "end_to_end/web.rs"]
 #[allow(dead_code, reason = "the server of the benchmark of the whole crawl is not needed here")]
