@@ -374,6 +374,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     ) -> Result<(), CrawlError> {
         self.take(first)?;
         for _ in 1..SETTLE_MAX {
+            // What is joined is taken: a visit that got lost here would hold all later ones up.
             let Some(joined) = self.visits.try_join_next_with_id() else { break };
             self.take(joined)?;
         }

@@ -341,7 +341,7 @@ impl SiteRules {
         }
         let at = form.path_len();
         let lower = lower_path(&form.tail[..at]);
-        if lower != form.tail[..at]
+        if let Some(lower) = lower
             && let Some(bound) = self.cases.iter().find(|bound| bound.holds(form))
         {
             replace(&mut form.tail, 0..at, &lower);
@@ -506,8 +506,12 @@ fn replace(text: &mut String, part: std::ops::Range<usize>, with: &str) {
     *text = new;
 }
 
-/// Lower-cases a path but for its percent-encodings, whose case the normal form decides.
-fn lower_path(path: &str) -> String {
+/// Lower-cases a path but for its percent-encodings, whose case the normal form decides; `None`
+/// where there is nothing to change, as in the rounds that only look whether another is needed.
+fn lower_path(path: &str) -> Option<String> {
+    if !path.bytes().any(|b| b.is_ascii_uppercase()) {
+        return None;
+    }
     let mut out = String::with_capacity(path.len());
     let mut escape = 0u8;
     for c in path.chars() {
@@ -517,7 +521,7 @@ fn lower_path(path: &str) -> String {
         out.push(if escape > 0 { c } else { c.to_ascii_lowercase() });
         escape = escape.saturating_sub(1);
     }
-    out
+    (out != path).then_some(out)
 }
 
 /// Returns true where a path has this shape.

@@ -21,7 +21,8 @@ use crate::url::{CrawlUrl, Site};
 pub struct Settings {
     /// Pages kept per site, the latest ones; 20,000 suffice for all rules of the model sites.
     pub pages_per_site: usize,
-    /// Pages kept over all sites; the site not used for longest is dropped first.
+    /// Pages kept over all sites, some 500 bytes each; the site not used for longest is dropped
+    /// first.
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
     /// each doubling of the last one. The sooner a rule is found, the more is left for it to save.
@@ -45,7 +46,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             pages_per_site: 20_000,
-            pages_total: 400_000,
+            pages_total: 100_000,
             mine_at: vec![
                 25, 50, 75, 100, 125, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_400,
                 2_000, 3_000, 5_000, 10_000, 20_000,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use lol_html::html_content::Element;
+use memchr::memchr2;
 
 /// Attributes looked at per tag; what stands behind them is ignored.
 const ATTRIBUTES_MAX: usize = 256;
@@ -50,7 +51,9 @@ impl<'d> Attributes<'d> {
 
 /// Decodes the value of an attribute as the HTML tokenizer does.
 fn decoded(value: &str) -> Cow<'_, str> {
-    let value =
-        if value.contains('&') { htmlize::unescape_attribute(value) } else { Cow::Borrowed(value) };
+    if memchr2(b'&', 0, value.as_bytes()).is_none() {
+        return Cow::Borrowed(value);
+    }
+    let value = htmlize::unescape_attribute(value);
     if value.contains('\0') { Cow::Owned(value.replace('\0', "\u{FFFD}")) } else { value }
 }

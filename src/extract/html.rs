@@ -11,6 +11,7 @@ use lol_html::html_content::{Element, TextChunk, TextType};
 use lol_html::{
     DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
 };
+use memchr::memchr2;
 
 use super::attributes::Attributes;
 use super::css;
@@ -472,6 +473,10 @@ fn tag_name(tag: &str) -> Cow<'_, str> {
 
 /// Decodes the character references of text; null characters are dropped, as parsers do.
 fn characters(text: &str) -> Cow<'_, str> {
-    let text = if text.contains('&') { htmlize::unescape(text) } else { Cow::Borrowed(text) };
+    // Both are rare, and one search for two bytes costs a third of two for characters.
+    if memchr2(b'&', 0, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let text = htmlize::unescape(text);
     if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { text }
 }

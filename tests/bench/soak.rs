@@ -2,9 +2,9 @@
 //! fastest settings: are memory and files flat, and do the counters add up?
 //!
 //! `cargo bench --profile dev --bench soak -- [SECONDS] [DIR] [SETTING]` crawls for so long (60 by
-//! default) at each setting, or at the one that is named (`politest`, `fastest`), samples the process
-//! once a second, prints a table, and leaves `soak.svg` and `soak.csv` in DIR (`target/soak` by
-//! default). It fails if a check does.
+//! default) at each setting, or at the one that is named (`politest`, `fastest`), samples the
+//! process once a second, prints a table, and leaves `soak.svg` and `soak.csv` in DIR
+//! (`target/soak` by default). It fails if a check does.
 
 use std::error::Error;
 use std::fmt::Write as _;

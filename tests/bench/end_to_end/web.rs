@@ -89,7 +89,7 @@ fn word(number: u64) -> String {
 }
 
 /// Renders every page of every host.
-fn render(shape: Shape) -> Vec<Bytes> {
+pub(crate) fn render(shape: Shape) -> Vec<Bytes> {
     let words: Vec<String> = (0..8000).map(word).collect();
     let paths: Vec<String> = (0..shape.per_host()).map(path).collect();
     let pages = (0..shape.hosts).flat_map(|host| (0..shape.per_host()).map(move |p| (host, p)));
