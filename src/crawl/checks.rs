@@ -186,7 +186,8 @@ impl State {
         let mut batch = Batch::default();
         let mut any = false;
         for rule in set.rules() {
-            any |= set.is_limited(rule.id) && self.prove_before_the_end(&mut batch, &set, rule.id)?;
+            any |=
+                set.is_limited(rule.id) && self.prove_before_the_end(&mut batch, &set, rule.id)?;
         }
         if !any {
             for rule in set.rules() {

@@ -183,6 +183,11 @@ impl State {
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
         let before = held.content.trap().level(section_of(outcome.target));
+        // What is fetched to check a rule repeats a known text if the rule is right: that says
+        // nothing about its part of the host.
+        if self.checks.awaits(lease.waiting.fingerprint) {
+            return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
+        }
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);
         if facts.analysis.is_none() {
             return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });

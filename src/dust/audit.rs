@@ -6,16 +6,17 @@
 use std::collections::BTreeMap;
 
 use super::book::RuleBook;
-use super::pairs::POOLED;
 use super::evidence::Text;
 use super::fetched::{Fetched, agreement};
+use super::pairs::POOLED;
 use super::rule::{RuleId, RuleState};
 use super::validate::{Finding, PLACES_MAX, places};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
 
 impl RuleBook {
-    /// Takes in the audit of a suppressed URL, given with its key: what it showed, and what its key's page had shown.
+    /// Takes in the audit of a suppressed URL, given with its key: what it showed, and what its
+    /// key's page had shown.
     pub fn audit_result(
         &mut self,
         rules: &[RuleId],

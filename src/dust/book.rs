@@ -6,7 +6,6 @@
 //! ordinary URL for which the caller takes an ordinary lease.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +13,12 @@ use super::apply::SiteRules;
 use super::declared;
 use super::evidence::{Declared, Doc, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page, speaks};
-use super::live::{self, RuleSet, rewrite};
+use super::live::rewrite;
 use super::miner::{self, Miner};
-use super::pairs::{POOLED, Pairs};
+use super::pairs::Pairs;
 use super::prior;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
-use super::validate::{self, Audit, Draw, Finding, PLACES_MAX, Standing, Trial};
+use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -395,52 +394,6 @@ impl RuleBook {
         std::mem::take(&mut self.events)
     }
 
-    /// Returns the next rule set, if anything about the rules in force has changed.
-    ///
-    /// # Errors
-    /// Returns a rule that cannot be used.
-    pub fn take_rule_set(&mut self) -> Result<Option<RuleSet>, RuleError> {
-        if !std::mem::take(&mut self.changed) {
-            return Ok(None);
-        }
-        self.version += 1;
-        self.rule_set().map(Some)
-    }
-
-    /// Compiles the rules in force, and those on trial by pairs, under the present version.
-    ///
-    /// # Errors
-    /// Returns a rule that cannot be used.
-    pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
-        let settings = &self.settings.validate;
-        let tried = |entry: &Entry| self.by_pairs && entry.rule.state == RuleState::Shadow;
-        let applied = |e: &&Entry| e.rule.state == RuleState::Enforced || tried(e);
-        let entries = || self.entries.values().filter(applied);
-        let rules = entries().map(|entry| Arc::new(entry.rule.clone())).collect();
-        let set = RuleSet::compile(self.version, rules, settings.audit_share)?;
-        let doubted = entries().filter(|entry| entry.audit.sum > 0.0);
-        let set = set.doubting(doubted.map(|entry| entry.rule.id));
-        let mut pool: BTreeMap<(&RuleKind, &Scope), u32> = BTreeMap::new();
-        for entry in entries() {
-            *pool.entry((&entry.rule.rule, &entry.rule.scope)).or_default() += entry.agreed();
-        }
-        let agreed = |entry: &Entry| {
-            let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
-            entry.agreed() + (all - entry.agreed()) / POOLED
-        };
-        let standings = entries().map(|entry| {
-            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX);
-            let standing = live::Standing {
-                on_trial: tried(entry),
-                proven: places.cloned(),
-                refused: entry.refused.clone(),
-                audit_share: self.by_pairs.then(|| settings.share_after(agreed(entry))),
-            };
-            (entry.rule.id, standing)
-        });
-        Ok(set.standing(standings))
-    }
-
     /// Returns all rules in the order of their ids.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.entries.values().map(|entry| &entry.rule)
@@ -488,8 +441,7 @@ impl RuleBook {
             .entries
             .values()
             .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
-        let mut priors =
-            prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule));
+        let mut priors = prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule));
         let hosts = self.miner.window(site).map(Window::hosts).unwrap_or_default();
         priors.extend(prior::hosts(&hosts));
         priors
@@ -672,9 +624,8 @@ impl RuleBook {
         if to != RuleState::Shadow {
             entry.trial = None;
         }
-        let applied = |state| {
-            state == RuleState::Enforced || (self.by_pairs && state == RuleState::Shadow)
-        };
+        let applied =
+            |state| state == RuleState::Enforced || (self.by_pairs && state == RuleState::Shadow);
         self.changed |= applied(from) || applied(to);
         let rule = entry.rule.clone();
         self.event(&rule, Some(from), reason);

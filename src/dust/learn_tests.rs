@@ -349,7 +349,13 @@ fn where_a_rule_is_not_proved_it_is_checked_and_where_it_failed_it_is_not_applie
     book.audit_result(&[rule], (&other, &other), page(3), page(3), Timestamp::ZERO);
     assert!(!unproved(&book, &other), "one agreement opens a place");
     for document in 1..=10 {
-        book.audit_result(&[rule], (&new, &new), page(document), page(document + 1), Timestamp::ZERO);
+        book.audit_result(
+            &[rule],
+            (&new, &new),
+            page(document),
+            page(document + 1),
+            Timestamp::ZERO,
+        );
     }
     let state = book.rule(rule).map(|rule| rule.state);
     assert_eq!(state, Some(RuleState::Enforced), "it still holds where it was proved");
@@ -391,12 +397,8 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
         }
         let Some(document) = (model.serve)(&own) else { continue };
         fetched.push(own.clone());
-        let show = |document| Fetched::Page {
-            text: text(document),
-            digest: None,
-            bag: None,
-            junk: false,
-        };
+        let show =
+            |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
         if let Some(held) = held.filter(|_| !rules.is_empty()) {
             let pair = (&own, &key);
             book.audit_result(&rules, pair, show(document), show(held), Timestamp::ZERO);

@@ -2,7 +2,8 @@
 //! make one key of many URLs.
 //!
 //! `rule` says what a rule is, `live` applies the rules in force, `miner` finds candidates in what
-//! was crawled, `validate` judges them, and `RuleBook` drives both for the crawl loop.
+//! was crawled, `validate` judges them by probes and `pairs` by what a crawl fetches anyway, and
+//! `RuleBook` drives them for the crawl loop.
 //! Invariants: a rule changes the key under which a URL is known, never the URL that is fetched;
 //! no rule leads off its site; every table is bounded; nothing here fetches, reads a clock or
 //! draws at random. Sources: DustBuster (Bar-Yossef, Keidar, Schonfeld, WWW 2007) and what pattern
@@ -29,6 +30,7 @@ mod pairs;
 pub mod paper;
 mod prior;
 mod propose;
+mod publish;
 pub mod rule;
 mod search;
 pub mod sketch;

@@ -86,12 +86,8 @@ pub(crate) fn hosts(pages: &BTreeMap<&str, u32>) -> Vec<(RuleKind, Scope, Source
     });
     both.map(|(from, to)| {
         let (from, to) = (Host::new(from), Host::new(to));
-        let kind = RuleKind::HostAlias {
-            from,
-            to,
-            from_path: "/".to_owned(),
-            to_path: "/".to_owned(),
-        };
+        let kind =
+            RuleKind::HostAlias { from, to, from_path: "/".to_owned(), to_path: "/".to_owned() };
         (kind, Scope::default(), Source::Software)
     })
     .collect()

@@ -41,9 +41,9 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Pairs of pages that prove a rule in a crawl that enforces rules, where nothing is probed: one
-    /// key, two URLs, one document. Rules that were proved elsewhere or that the site declares need
-    /// half as many.
+    /// Pairs of pages that prove a rule in a crawl that enforces rules, where nothing is probed:
+    /// one key, two URLs, one document. Rules that were proved elsewhere or that the site
+    /// declares need half as many.
     pub pairs_min: u32,
     /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
     /// rule agrees with it in any case.
