@@ -26,6 +26,7 @@ mod hosts;
 mod learn;
 mod learner;
 pub mod log;
+mod models;
 mod names;
 pub mod near;
 mod observe;

@@ -15,6 +15,7 @@ use super::hosts::Hosts;
 use super::learn::{Pair, ProbeFlight};
 use super::learner::{DustMode, Learner, Mind, Said};
 use super::log::{CrawlLog, JsonLog};
+use super::models::{self, Models};
 use super::near::NearMode;
 use super::outage::Outage;
 use super::repeats::{HostTexts, RepeatSettings};
@@ -26,7 +27,7 @@ use super::watched::Watched;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
-use crate::content::{self, Analysis, Boilerplate, SiteModel};
+use crate::content::{self, Analysis, Boilerplate};
 use crate::db::families::meta::{self, ArchivePosition, Counters, QueueShape, Serials, Session};
 use crate::db::families::queue::Item;
 use crate::db::families::{
@@ -44,9 +45,6 @@ use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
-
-/// Sites whose boilerplate is held in memory; the others are read again when their turn comes.
-const MODELS_MAX: usize = 256;
 
 /// Redirects of seeds that widen the scope.
 const WIDENED_MAX: usize = 100_000;
@@ -83,7 +81,7 @@ pub struct State {
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
     /// The port on which a host answered last, and when.
     pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
-    models: LruCache<Site, SiteModel>,
+    models: Models,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
     lookups: Vec<(HostId, Host)>,
@@ -220,7 +218,7 @@ impl State {
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
-            models: LruCache::new(NonZeroUsize::new(MODELS_MAX).unwrap_or(NonZeroUsize::MIN)),
+            models: Models::new(models::BYTES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
             lookups: Vec::new(),
@@ -811,14 +809,7 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn boilerplate(&mut self, site: &Site) -> Result<Arc<Boilerplate>, DbError> {
-        if let Some(model) = self.models.get(site) {
-            return Ok(model.boilerplate());
-        }
-        let stored = dust::get(&self.db, dust::Kind::Model, site.as_str())?;
-        let model = stored.and_then(|bytes| SiteModel::decode(&bytes)).unwrap_or_default();
-        let boilerplate = model.boilerplate();
-        self.models.put(site.clone(), model);
-        Ok(boilerplate)
+        self.models.boilerplate(&self.db, site)
     }
 
     /// Returns when pages are near-duplicates, if they are looked for while the crawl runs.
@@ -835,14 +826,7 @@ impl State {
         analysis: &Analysis,
         settings: &content::Settings,
     ) -> Result<(), DbError> {
-        self.boilerplate(site)?;
-        if let Some(model) = self.models.get_mut(site)
-            && model.observe(analysis, settings)
-        {
-            let bytes = model.encode(true);
-            dust::put(batch, &self.db, dust::Kind::Model, site.as_str(), &bytes);
-        }
-        Ok(())
+        self.models.observe(&self.db, batch, site, analysis, settings)
     }
 
     /// Returns the hosts with a back queue.

@@ -21,7 +21,8 @@ use crate::url::{CrawlUrl, Site};
 pub struct Settings {
     /// Pages kept per site, the latest ones; 20,000 suffice for all rules of the model sites.
     pub pages_per_site: usize,
-    /// Pages kept over all sites; the site not used for longest is dropped first.
+    /// Pages kept over all sites, some 500 bytes each; the site not used for longest is dropped
+    /// first.
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined; later at each doubling of the last one.
     pub mine_at: Vec<u64>,
@@ -43,7 +44,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             pages_per_site: 20_000,
-            pages_total: 400_000,
+            pages_total: 100_000,
             mine_at: vec![200, 500, 1_000, 2_000, 5_000, 10_000, 20_000],
             duplicate_share_min: 0.02,
             duplicate_share_rise: 0.05,
