@@ -104,8 +104,6 @@ pub(crate) struct Form<'a> {
     host: Cow<'a, str>,
     /// Path and query.
     tail: String,
-    /// Where the next tail is put together.
-    spare: String,
 }
 
 impl<'a> Form<'a> {
@@ -116,17 +114,7 @@ impl<'a> Form<'a> {
             https: url.is_https(),
             host: Cow::Borrowed(url.host_str()),
             tail: url.path_and_query().to_owned(),
-            spare: String::new(),
         }
-    }
-
-    /// Puts `with` in the place of a part of the tail, in one copy instead of byte by byte.
-    fn replace(&mut self, part: std::ops::Range<usize>, with: &str) {
-        self.spare.clear();
-        self.spare.push_str(&self.tail[..part.start]);
-        self.spare.push_str(with);
-        self.spare.push_str(&self.tail[part.end..]);
-        std::mem::swap(&mut self.tail, &mut self.spare);
     }
 
     /// Puts the URL together again, or returns `None` where it is none any more. The second value
@@ -275,7 +263,7 @@ impl SiteRules {
     fn apply_host(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
         if let Some(alias) = self.alias(&form.host, &form.tail) {
             form.host = Cow::Owned(alias.to.as_str().to_owned());
-            form.replace(0..alias.from_path.len(), &alias.to_path);
+            replace(&mut form.tail, 0..alias.from_path.len(), &alias.to_path);
             applied.push(alias.id);
         }
         for (https, bound) in &self.schemes {
@@ -295,9 +283,7 @@ impl SiteRules {
         if !parts(query).any(|part| self.parameters.contains_key(&name_hash(part))) {
             return;
         }
-        let mut kept = std::mem::take(&mut form.spare);
-        kept.clear();
-        kept.push_str(&form.tail[..=at]);
+        let mut kept = String::with_capacity(query.len());
         let mut changed = false;
         for part in parts(query) {
             let name = name_of(part);
@@ -320,15 +306,18 @@ impl SiteRules {
                     }
                 }
             };
-            if kept.len() > at + 1 {
+            if !kept.is_empty() {
                 kept.push('&');
             }
             kept.push_str(&part);
         }
-        if kept.len() == at + 1 {
-            kept.pop();
+        if changed {
+            form.tail.truncate(at);
+            if !kept.is_empty() {
+                form.tail.push('?');
+                form.tail.push_str(&kept);
+            }
         }
-        form.spare = if changed { std::mem::replace(&mut form.tail, kept) } else { kept };
     }
 
     fn apply_sort(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
@@ -339,13 +328,9 @@ impl SiteRules {
         if let Some(bound) = self.sorts.iter().find(|bound| bound.holds(form)) {
             let mut sorted: Vec<&str> = parts(&form.tail[at + 1..]).collect();
             sorted.sort_by_key(|part| name_of(part));
-            form.spare.clear();
-            form.spare.push_str(&form.tail[..at]);
-            for (nth, part) in sorted.into_iter().enumerate() {
-                form.spare.push(if nth == 0 { '?' } else { '&' });
-                form.spare.push_str(part);
-            }
-            std::mem::swap(&mut form.tail, &mut form.spare);
+            let query = sorted.join("&");
+            form.tail.truncate(at + 1);
+            form.tail.push_str(&query);
             applied.push(bound.id);
         }
     }
@@ -359,7 +344,7 @@ impl SiteRules {
         if let Some(lower) = lower
             && let Some(bound) = self.cases.iter().find(|bound| bound.holds(form))
         {
-            form.replace(0..at, &lower);
+            replace(&mut form.tail, 0..at, &lower);
             applied.push(bound.id);
         }
     }
@@ -383,7 +368,7 @@ impl SiteRules {
             }
             let Some((rule, start, end)) = best else { return };
             let literal = &self.literal_rules[rule];
-            form.replace(start..end, literal.replacement());
+            replace(&mut form.tail, start..end, literal.replacement());
             applied.push(literal.bound.id);
         }
     }
@@ -398,7 +383,7 @@ impl SiteRules {
             let start: usize = path.split('/').take(index + 1).map(|part| part.len() + 1).sum();
             let end = path[start..].find('/').map_or(at, |len| start + len);
             if path[start..end] != **value {
-                form.replace(start..end, value);
+                replace(&mut form.tail, start..end, value);
                 applied.push(bound.id);
             }
         }
@@ -510,6 +495,15 @@ fn name_of(part: &str) -> &str {
 
 fn is_sorted(query: &str) -> bool {
     parts(query).is_sorted_by_key(name_of)
+}
+
+/// Puts `with` in the place of a part of `text`, in one copy instead of byte by byte.
+fn replace(text: &mut String, part: std::ops::Range<usize>, with: &str) {
+    let mut new = String::with_capacity(text.len() - part.len() + with.len());
+    new.push_str(&text[..part.start]);
+    new.push_str(with);
+    new.push_str(&text[part.end..]);
+    *text = new;
 }
 
 /// Lower-cases a path but for its percent-encodings, whose case the normal form decides; `None`
