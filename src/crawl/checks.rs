@@ -29,9 +29,6 @@ const AWAITED_MAX: usize = 100_000;
 const DOUBTED_MAX: usize = 16;
 const DOUBTED_STEP: usize = 4;
 
-/// URLs suppressed since the last check of a rule up to which that check is the last one.
-const RECENT: u64 = 4;
-
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
 
@@ -60,8 +57,6 @@ pub(super) struct Checks {
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
     measured: HashMap<RuleId, usize>,
-    /// URLs that each rule suppressed since one of them was fetched, in this run.
-    since: HashMap<RuleId, u64>,
 }
 
 impl Checks {
@@ -86,20 +81,6 @@ impl Checks {
     /// Returns true where the check of a URL is awaited.
     pub(super) fn awaits(&self, url: Fingerprint) -> bool {
         self.awaited.contains_key(&url)
-    }
-
-    /// Notes that a URL was suppressed.
-    pub(super) fn suppressed(&mut self, rules: &[u64]) {
-        for rule in rules {
-            *self.since.entry(RuleId(*rule)).or_default() += 1;
-        }
-    }
-
-    /// Notes that rules were compared with what they would have suppressed.
-    pub(super) fn checked(&mut self, rules: &[RuleId]) {
-        for rule in rules {
-            self.since.insert(*rule, 0);
-        }
     }
 
     fn has_room(&self, rules: &[RuleId]) -> bool {
@@ -246,12 +227,7 @@ impl State {
         rule: RuleId,
     ) -> Result<bool, DbError> {
         let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
-        // What an audit of a moment ago would say again is not asked.
-        let recent = self.checks.since.get(&rule).is_some_and(|since| *since < RECENT);
-        let most = match set.doubts(rule) {
-            true => DOUBTED_MAX,
-            false => usize::from(!recent),
-        };
+        let most = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
         if done >= most {
             return Ok(false);
         }

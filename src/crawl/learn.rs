@@ -167,14 +167,12 @@ impl State {
         let fetched = if agrees { known } else { fetched };
         self.seen_of.note_audit();
         let pair = Box::new((rewritten, key.clone()));
-        self.checks.checked(&rules);
         self.tell(Tell::Audited(rules, pair, fetched, known, now));
         Ok(())
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
     pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
-        self.checks.suppressed(rules);
         self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();
