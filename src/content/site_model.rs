@@ -350,7 +350,12 @@ impl Reader<'_> {
     ) -> Option<Vec<T>> {
         let len = self.u32()? as usize;
         (self.0.len() / size >= len).then_some(())?;
-        (0..len).map(|_| item(self)).collect()
+        // Collected into an option, it would not know its length, and take up to twice the memory.
+        let mut list = Vec::with_capacity(len);
+        for _ in 0..len {
+            list.push(item(self)?);
+        }
+        Some(list)
     }
 }
 
