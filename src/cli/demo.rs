@@ -151,6 +151,11 @@ fn settings(
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
     ];
+    // What is asked for on the command line is stronger than what makes the demo quick.
+    overrides.retain(|ours| {
+        let mut asked = common.set.iter().filter_map(|set| set.split_once('='));
+        !asked.any(|(key, _)| key.trim() == ours.key)
+    });
     overrides.extend(session::listen(dashboard));
     if let Some(server) = server {
         overrides.push(set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))));

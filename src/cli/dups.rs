@@ -109,7 +109,11 @@ fn print_exact(exact: &Exact) {
 
 fn print_nearly(nearly: &Nearly, pairs: bool, clusters: bool) {
     let (all, of) = (nearly.pairs_total as u64, nearly.clusters_total as u64);
-    println!("{} pairs have nearly the same text, in {} clusters", number(all), number(of));
+    let more = if nearly.pairs_cut { "more than " } else { "" };
+    println!("{more}{} pairs have nearly the same text, in {} clusters", number(all), number(of));
+    if nearly.pairs_cut {
+        println!("  the others, and what only they connect, are left out here");
+    }
     for pair in nearly.pairs.iter().filter(|_| pairs) {
         println!("near      {:.2}  {}\n                {}", pair.resemblance, pair.a, pair.b);
     }

@@ -1,17 +1,24 @@
 //! `crawler explain`: why a URL is where it is.
 
+use std::collections::BTreeMap;
 use std::io::BufRead;
+use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use tokio::runtime::Runtime;
 
 use super::look::{self, Bench};
 use super::output::{bytes, number};
+use super::wire::{self, Wire};
 use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::crawl::explain::{Applied, Explanation, Judges, LineOf, State, explain as explained};
 use crate::crawl::log;
+use crate::db::Db;
+use crate::db::families::robots as rows;
+use crate::robots::Entry;
 use crate::url::CrawlUrl;
 
 /// Requests that `--history` shows.
@@ -24,6 +31,8 @@ Examples:
   crawler explain https://example.org/a?sid=1     why it was fetched, or not
   crawler explain example.org/a --history         also every request for it, from the crawl log
   crawler explain https://example.org/a --json    for scripts
+  crawler explain --seeds seeds.txt --live https://example.org/a
+                                                  before a crawl: what would become of it
 
 Exit codes: 0 the crawl has met it, 3 it has not.")]
 pub(super) struct ExplainArgs {
@@ -33,28 +42,49 @@ pub(super) struct ExplainArgs {
     /// Show also every request for it; reads the whole crawl log
     #[arg(long)]
     history: bool,
+    /// Seed list from which scope is measured, where the configuration names none
+    #[arg(long, short, value_name = "FILE")]
+    seeds: Vec<PathBuf>,
+    /// Ask the host for its robots.txt where none is stored, or the stored one is too old
+    #[arg(long)]
+    live: bool,
 }
 
 /// Explains URLs.
 pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
-    let config = common.load(&[])?.config;
+    let mut config = look::as_crawled(common)?;
+    if !args.seeds.is_empty() {
+        config.seeds.clone_from(&args.seeds);
+    }
     let db = look::open_if_there(&config)?;
     let bench = Bench::new(&config, db.as_ref())?;
-    let judges = Judges {
-        filter: &bench.filter,
-        politeness: &bench.politeness,
-        dust: &bench.dust,
-        enforces: bench.enforces,
-    };
+    if bench.seeds.is_empty() {
+        eprintln!("note: no seeds are known, so nothing is in scope; name a list with --seeds");
+    }
+    let mut live = if args.live { Some(Live::new(&config)?) } else { None };
     let now = Clock::system(Timestamp::ZERO).now();
     let mut all_known = true;
     for (number, text) in args.urls.iter().enumerate() {
         let url = look::url_of(text)?;
+        let entry = match &mut live {
+            Some(live) => live.robots(&config, db.as_ref(), &url, now)?,
+            None => None,
+        };
+        let judges = Judges {
+            filter: &bench.filter,
+            politeness: &bench.politeness,
+            dust: &bench.dust,
+            enforces: bench.enforces,
+            seeds: &bench.seeds,
+            robots: entry.as_ref(),
+            paused: bench.paused,
+        };
         let explanation = explained(db.as_ref(), &judges, &url, now)?;
         all_known &= explanation.is_known();
         let history = if args.history { history(&config, &url)? } else { Vec::new() };
         if common.json {
             let mut line = serde_json::to_value(&explanation)?;
+            line["given"] = json!(text);
             if args.history {
                 line["history"] = json!(history);
             }
@@ -64,7 +94,7 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
         if number > 0 {
             println!();
         }
-        print(&explanation, db.is_none());
+        print(&explanation, text, db.is_none());
         for line in &history {
             let outcome = line.failure.clone().unwrap_or_else(|| line.status.to_string());
             let (at, purpose, then, took) = (&line.at, &line.purpose, &line.then, line.took_ms);
@@ -74,12 +104,59 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     Ok(if all_known { Exit::Complete } else { Exit::Nothing })
 }
 
+/// The means to ask for a robots.txt; at most one request an origin.
+struct Live {
+    runtime: Runtime,
+    wire: Wire,
+    asked: BTreeMap<String, Entry>,
+}
+
+impl Live {
+    fn new(config: &Config) -> Result<Live, Failed> {
+        let runtime = wire::runtime()?;
+        let guard = runtime.enter();
+        let wire = Wire::new(config)?;
+        drop(guard);
+        Ok(Live { runtime, wire, asked: BTreeMap::new() })
+    }
+
+    /// Returns the robots.txt of a URL's origin as it is now; none where the stored one holds yet.
+    fn robots(
+        &mut self,
+        config: &Config,
+        db: Option<&Db>,
+        url: &CrawlUrl,
+        now: Timestamp,
+    ) -> Result<Option<Entry>, Failed> {
+        let origin = url.origin();
+        let stored = match db {
+            Some(db) => rows::get(db, &origin)?,
+            None => None,
+        };
+        let stored = stored.map(|bytes| Entry::from_bytes(&bytes)).transpose()?;
+        if stored.is_some_and(|entry| !entry.is_stale(now)) {
+            return Ok(None);
+        }
+        if let Some(entry) = self.asked.get(&origin.to_string()) {
+            return Ok(Some(entry.clone()));
+        }
+        let _guard = self.runtime.enter();
+        self.wire.heed(config, db, &url.host())?;
+        let got = self.runtime.block_on(self.wire.robots(url))?;
+        self.asked.insert(origin.to_string(), got.entry.clone());
+        Ok(Some(got.entry))
+    }
+}
+
 fn row(name: &str, text: &str) {
     println!("  {name:<14} {text}");
 }
 
-fn print(explanation: &Explanation, no_crawl: bool) {
+fn print(explanation: &Explanation, given: &str, no_crawl: bool) {
     println!("{}", explanation.url);
+    if given != explanation.url {
+        row("given as", given);
+    }
     match &explanation.state {
         State::Unknown if no_crawl => row("unknown", "there is no crawl here yet"),
         State::Unknown => row("unknown", "the crawl has not met this URL"),
@@ -124,6 +201,10 @@ fn print(explanation: &Explanation, no_crawl: bool) {
                 row("rule", &format!("{id}, which is no longer in the book"));
             }
         }
+    }
+    if let Some(forecast) = &explanation.forecast {
+        let code = forecast.reason.as_ref().map(|code| format!(" ({code})"));
+        row("forecast", &format!("{}{}", forecast.why, code.unwrap_or_default()));
     }
     if let Some(seen) = &explanation.seen {
         let path =

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Failed;
 use super::run::read_seeds;
-use crate::config::Config;
+use super::{Common, Failed, report};
+use crate::config::{self as configuration, Config, Override, Source};
 use crate::crawl::steer::Changes;
 use crate::crawl::{CrawlError, DustMode};
 use crate::db::families::{meta, urls};
@@ -12,7 +12,34 @@ use crate::db::{Db, DbError};
 use crate::dust;
 use crate::filter::Filter;
 use crate::frontier::Rules;
+use crate::report::Setting;
 use crate::url::CrawlUrl;
+
+/// Parts of the configuration that judge: what a crawl was run with holds when it is looked at.
+const JUDGING: [&str; 9] =
+    ["contact", "dns.", "dust.", "limits.", "name", "politeness.", "purpose", "repeats.", "scope."];
+
+/// Loads the configuration for a look at a crawl: what neither file nor flags say now is as in the
+/// crawl's latest run, so that its decisions are explained as they were made.
+pub(super) fn as_crawled(common: &Common) -> Result<Config, Failed> {
+    let loaded = common.load(&[])?;
+    let noted = report::noted_settings(&loaded.config.dir.join("log")).unwrap_or_default();
+    let known = configuration::known_keys();
+    let wanted = noted.into_iter().filter(|setting| {
+        let key = &setting.key;
+        setting.value != setting.default
+            && JUDGING.iter().any(|part| key.starts_with(part))
+            && known.contains(key)
+            && !loaded.sources.contains_key(key)
+    });
+    let wanted: Vec<Override> = wanted
+        .map(|Setting { key, value, .. }| Override { key, value, source: Source::File })
+        .collect();
+    if wanted.is_empty() {
+        return Ok(loaded.config);
+    }
+    Ok(common.load(&wanted)?.config)
+}
 
 /// Where the state of a crawl lies.
 pub(super) fn state_dir(config: &Config) -> PathBuf {
@@ -56,6 +83,10 @@ pub(super) struct Bench {
     pub(super) politeness: Rules,
     pub(super) dust: dust::Settings,
     pub(super) enforces: bool,
+    /// The seeds that scope is measured from.
+    pub(super) seeds: Vec<CrawlUrl>,
+    /// Whether an operator paused the crawl.
+    pub(super) paused: bool,
 }
 
 impl Bench {
@@ -87,6 +118,8 @@ impl Bench {
             politeness: changes.politeness(&Rules::new(config.politeness.clone(), &config.host)),
             dust: config.dust.book(),
             enforces: changes.rules.unwrap_or(enforces),
+            paused: changes.paused,
+            seeds,
         })
     }
 }

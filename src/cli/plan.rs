@@ -118,6 +118,8 @@ pub(super) fn plan(common: &Common, args: &PlanArgs) -> Answer {
         politeness: Rules::new(config.politeness.clone(), &config.host),
         dust: config.dust.book(),
         enforces: false,
+        paused: false,
+        seeds: urls,
     };
     let mut origins: Vec<(Origin, Vec<SeedUrl>)> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();

@@ -124,8 +124,13 @@ pub(super) fn note_settings(config: &Config) {
 }
 
 fn settings_of_run(config: &Config, log: &Path) -> Vec<Setting> {
-    let stored = std::fs::read(log.join(SETTINGS_FILE)).ok();
-    stored.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_else(|| settings(config))
+    noted_settings(log).unwrap_or_else(|| settings(config))
+}
+
+/// Returns the settings of the latest run, if they were noted.
+pub(super) fn noted_settings(log: &Path) -> Option<Vec<Setting>> {
+    let stored = std::fs::read(log.join(SETTINGS_FILE)).ok()?;
+    serde_json::from_slice(&stored).ok()
 }
 
 fn versions() -> Vec<(String, String)> {

@@ -1,8 +1,9 @@
 //! What a crawl has twice, read from its state: the same text, nearly the same, clusters of these,
 //! hosts that repeat themselves, and hosts that repeat each other.
 //!
-//! Reads only, beside a running crawl too. Bounds: [`GROUPS_MAX`] groups of equal texts, and of the
-//! near-duplicate index one band at a time, 16 bytes a page.
+//! Reads only, beside a running crawl too. Bounds: [`GROUPS_MAX`] groups of equal texts,
+//! [`PAIRS_MAX`] pairs of nearly equal ones, and of the near-duplicate index some ten thousand
+//! entries at a time. Where a bound cuts something off, the result says so.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,6 +24,14 @@ use crate::url::CrawlUrl;
 
 /// Groups of pages with the same text that are told apart; pages of further ones are only counted.
 pub const GROUPS_MAX: usize = 1_000_000;
+
+/// Pairs of nearly equal texts that are told apart, some 100 bytes each; further ones are left out,
+/// and with them clusters that only they connect.
+pub const PAIRS_MAX: usize = 1_000_000;
+
+/// Entries of the near-duplicate index that are compared at a time. Each is compared with a few
+/// beside it, so that memory is bounded by a multiple of this however many pages there are.
+const ENTRIES_MAX: usize = 1 << 15;
 
 /// URLs of a group or cluster that are named.
 pub const NAMED_MAX: usize = 10;
@@ -112,6 +121,9 @@ pub struct NearCluster {
 pub struct Nearly {
     /// Pairs found.
     pub pairs_total: usize,
+    /// True if there are more than [`PAIRS_MAX`]: the others are not in this answer, and clusters
+    /// may be larger than they look.
+    pub pairs_cut: bool,
     /// Pairs, the most alike first.
     pub pairs: Vec<NearPair>,
     /// Clusters found.
@@ -126,7 +138,7 @@ pub struct Nearly {
 /// # Errors
 /// Returns what the database says.
 pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, DbError> {
-    let pairs = near_pairs(db, settings)?;
+    let (pairs, pairs_cut) = near_pairs(db, settings, PAIRS_MAX)?;
     let mut failed = None;
     let found = clusters(&pairs, |page| {
         stored_sketch(db, page).unwrap_or_else(|error| {
@@ -137,8 +149,12 @@ pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, D
     if let Some(error) = failed {
         return Err(error);
     }
-    let mut nearly =
-        Nearly { pairs_total: pairs.len(), clusters_total: found.len(), ..Nearly::default() };
+    let mut nearly = Nearly {
+        pairs_total: pairs.len(),
+        pairs_cut,
+        clusters_total: found.len(),
+        ..Nearly::default()
+    };
     let mut sorted = pairs;
     sorted
         .sort_by(|x, y| y.resemblance.total_cmp(&x.resemblance).then((x.a, x.b).cmp(&(y.a, y.b))));
@@ -162,7 +178,10 @@ pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, D
 /// # Errors
 /// Returns what the database says.
 pub fn cluster_of_pages(db: &Db, settings: &NearSettings) -> Result<HashMap<u64, u64>, DbError> {
-    let pairs = near_pairs(db, settings)?;
+    let (pairs, cut) = near_pairs(db, settings, PAIRS_MAX)?;
+    if cut {
+        tracing::warn!(pairs = PAIRS_MAX, "more pages are nearly alike than are told apart");
+    }
     // The least resemblance is not asked for, so no sketch is looked up.
     let found = clusters(&pairs, |_| None);
     let pages = found.iter().flat_map(|cluster| {
@@ -172,20 +191,56 @@ pub fn cluster_of_pages(db: &Db, settings: &NearSettings) -> Result<HashMap<u64,
     Ok(pages.collect())
 }
 
-fn near_pairs(db: &Db, settings: &NearSettings) -> Result<Vec<Pair>, DbError> {
-    let mut pairs = BTreeMap::new();
+/// Returns the pairs of the index, at most `most`, and whether there are more.
+fn near_pairs(db: &Db, settings: &NearSettings, most: usize) -> Result<(Vec<Pair>, bool), DbError> {
+    let mut found = Found { pairs: BTreeMap::new(), most, cut: false };
     for band in 0..settings.bands.min(128 / settings.bins.clamp(1, 7)) as u64 {
-        let mut entries = Vec::new();
+        let mut entries: Vec<(BandKey, u64)> = Vec::new();
+        let mut failed = None;
         contents::each_band(db, band << 56, band << 56 | ((1 << 56) - 1), |key, page| {
+            if entries.len() >= ENTRIES_MAX {
+                // The last one goes into the next part too: pages of one key stay connected.
+                let last = entries.last().copied();
+                failed = found.compare(db, settings, std::mem::take(&mut entries)).err();
+                entries.extend(last);
+            }
             entries.push((BandKey(key), page));
-            true
+            failed.is_none() && !found.cut
         })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        found.compare(db, settings, entries)?;
+    }
+    Ok((found.pairs.into_values().collect(), found.cut))
+}
+
+/// Pairs as they are found.
+struct Found {
+    pairs: BTreeMap<(u64, u64), Pair>,
+    most: usize,
+    cut: bool,
+}
+
+impl Found {
+    fn compare(
+        &mut self,
+        db: &Db,
+        settings: &NearSettings,
+        entries: Vec<(BandKey, u64)>,
+    ) -> Result<(), DbError> {
         let sketch_of = |page| stored_sketch(db, page);
         for pair in pairs_in_key_order(entries, settings.resemblance_min, sketch_of)? {
-            pairs.insert((pair.a, pair.b), pair);
+            let key = (pair.a, pair.b);
+            if self.pairs.len() < self.most {
+                self.pairs.insert(key, pair);
+            } else {
+                // A pair is found in several bands; only one that is not known yet is one too many.
+                self.cut |= !self.pairs.contains_key(&key);
+            }
         }
+        Ok(())
     }
-    Ok(pairs.into_values().collect())
 }
 
 fn url_of(db: &Db, page: u64) -> Result<String, DbError> {
@@ -272,4 +327,60 @@ pub fn mirrors(
     let mut pairs = mirrors.report(settings);
     pairs.truncate(most);
     Ok(pairs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::WideSketch;
+    use crate::crawl::near;
+    use crate::db::{Batch, MemoryEnv};
+    use crate::url::Fingerprint;
+
+    /// A state with `pages` pages of nearly one text.
+    fn alike(pages: u32) -> Db {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let mut batch = Batch::default();
+        for page in 0..pages {
+            let mut bytes = [7; 128];
+            bytes[127] = page as u8;
+            let sketch = WideSketch::from_bytes(bytes);
+            let url = Fingerprint::of(&format!("http://a.test/{page}"));
+            near::put(&db, &mut batch, &Default::default(), url, &sketch).unwrap();
+        }
+        db.commit(batch).unwrap();
+        db
+    }
+
+    #[test]
+    fn pairs_beyond_the_bound_are_left_out_and_that_is_said() {
+        let db = alike(9);
+        let (all, cut) = near_pairs(&db, &Default::default(), 36).unwrap();
+        assert_eq!((all.len(), cut), (36, false), "each with each");
+        let (some, cut) = near_pairs(&db, &Default::default(), 35).unwrap();
+        assert_eq!((some.len(), cut), (35, true));
+        let nearly = nearly(&db, &Default::default(), 3).unwrap();
+        assert_eq!((nearly.pairs_total, nearly.pairs_cut), (36, false));
+        assert_eq!((nearly.pairs.len(), nearly.clusters.len()), (3, 1));
+    }
+
+    #[test]
+    fn more_pages_of_one_text_than_are_compared_at_once_are_one_cluster() {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let mut batch = Batch::default();
+        let pages = ENTRIES_MAX as u32 + 10;
+        for page in 0..pages {
+            let url = Fingerprint::of(&format!("http://a.test/{page}"));
+            contents::put_band(&mut batch, &db, 1, near::page_id(url));
+            contents::put_sketch(&mut batch, &db, near::page_id(url), url, &[7; 128]);
+        }
+        db.commit(batch).unwrap();
+        let settings = NearSettings { bands: 1, ..NearSettings::default() };
+        let (pairs, cut) = near_pairs(&db, &settings, usize::MAX).unwrap();
+        assert!(!cut);
+        let found = clusters(&pairs, |_| None);
+        assert_eq!(found.iter().map(|c| c.members.len()).collect::<Vec<_>>(), [pages as usize]);
+    }
 }

@@ -162,7 +162,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
     }
 
-    /// Returns a view that is renewed once a second; looking at it cannot slow the crawl (I9).
+    /// Returns a view that is renewed each second and after each order; looking at it cannot slow
+    /// the crawl (I9).
     pub fn snapshots(&self) -> watch::Receiver<Option<Arc<Snapshot>>> {
         self.snapshots.subscribe()
     }
@@ -225,7 +226,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     }
                 }
                 command = commands.recv(), if open => match command {
-                    Some(command) => self.obey(command)?,
+                    Some(command) => {
+                        self.obey(command)?;
+                        self.publish(self.edge.clock.now());
+                    }
                     None => open = false,
                 },
                 () = wake.notified() => {}
@@ -458,10 +462,16 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             self.remaining = survey.tick(&self.known(now))?;
             self.survey = survey;
             self.state.ask_for_rules();
-            let snapshot = self.snapshot(now);
-            self.snapshots.send_replace(Some(Arc::new(snapshot)));
+            self.publish(now);
         }
         Ok(())
+    }
+
+    /// Shows observers the crawl as it is: each second, and at once what an order has changed.
+    fn publish(&self, now: Timestamp) {
+        if self.snapshots.receiver_count() > 0 {
+            self.snapshots.send_replace(Some(Arc::new(self.snapshot(now))));
+        }
     }
 
     fn known(&self, now: Timestamp) -> Known<'_> {

@@ -53,7 +53,7 @@ impl MemoryEnv {
 /// What the state occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Bytes of table files.
+    /// Bytes of files: tables, write-ahead log and what RocksDB notes of itself.
     pub disk_bytes: u64,
     /// Bytes of memory in caches, buffers and table readers.
     pub memory_bytes: u64,
@@ -329,14 +329,28 @@ impl Db {
                 let value = self.db.property_int_value_cf(self.handle(family), name);
                 value.ok().flatten().unwrap_or(0)
             };
-            totals.disk_bytes += read("rocksdb.total-sst-files-size");
+            totals.disk_bytes += match self.in_memory {
+                true => read("rocksdb.total-sst-files-size"),
+                false => 0,
+            };
             totals.memory_bytes += read("rocksdb.cur-size-all-mem-tables");
             totals.memory_bytes += read("rocksdb.estimate-table-readers-mem");
         }
         let meta = self.handle(Family::Meta);
         let cached = self.db.property_int_value_cf(meta, "rocksdb.block-cache-usage");
         totals.memory_bytes += cached.ok().flatten().unwrap_or(0);
+        if !self.in_memory {
+            totals.disk_bytes = self.file_bytes();
+        }
         totals
+    }
+
+    /// Returns the bytes of all files of the state: of a young crawl most is in the write-ahead
+    /// log. A file that goes away meanwhile counts nothing.
+    fn file_bytes(&self) -> u64 {
+        let Ok(entries) = std::fs::read_dir(&self.dir) else { return 0 };
+        let sizes = entries.flatten().filter_map(|entry| entry.metadata().ok());
+        sizes.filter(std::fs::Metadata::is_file).map(|data| data.len()).sum()
     }
 
     /// Verifies the checksum of every table.

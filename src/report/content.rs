@@ -32,7 +32,13 @@ pub(super) fn duplicates(facts: &Facts<'_>) -> Section {
         [("pages", "pages"), ("least_resemblance", "least alike"), ("urls", "for example")];
     let clusters = Table::new("near-clusters", "Nearly the same text", &columns, rows.collect())
         .of(state.nearly.clusters_total as u64)
-        .note("Pages that pairs connect; two of a cluster may be less alike than any pair.");
+        .note(match state.nearly.pairs_cut {
+            false => "Pages that pairs connect; two of a cluster may be less alike than any pair.",
+            true => {
+                "Pages that pairs connect. There are more pairs than are told apart: clusters may \
+                 be larger, and more, than this says."
+            }
+        });
     let rows =
         state.nearly.pairs.iter().map(|pair| {
             vec![Cell::Share(pair.resemblance), Cell::url(&pair.a), Cell::url(&pair.b)]

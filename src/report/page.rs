@@ -120,9 +120,12 @@ fn table(table: &Table) -> Markup {
                 (table.title) " "
                 small {
                     @if table.rows.is_empty() { "none" } @else {
-                        (count(table)) " · "
-                        a href=(data_link(table)) download={ (table.id) ".csv" } {
-                            "CSV" span class="hidden" { " of " (table.title) }
+                        (count(table))
+                        span class="file" {
+                            " · "
+                            a href=(data_link(table)) download={ (table.id) ".csv" } {
+                                "CSV" span class="hidden" { " of " (table.title) }
+                            }
                         }
                     }
                 }

@@ -26,14 +26,16 @@ pub(crate) fn draw(table: &Path, plot: &Path) {
     area.fill(&WHITE).expect("draws");
     let mut chart = ChartBuilder::on(&area)
         .margin(12)
+        .margin_right(28)
         .x_label_area_size(36)
         .y_label_area_size(48)
-        .build_cartesian_2d((known[0]..known[known.len() - 1]).log_scale(), 0.0..most * 1.15)
+        .build_cartesian_2d((known[0]..known[known.len() - 1]).log_scale(), 0.0..most * 1.5)
         .expect("has axes");
     chart
         .configure_mesh()
         .x_desc("known URLs")
         .x_label_formatter(&|known| format!("10^{:.0}", known.log10()))
+        .y_label_formatter(&|value| format!("{value:.0}"))
         .axis_style(INK)
         .bold_line_style(GRID)
         .light_line_style(TRANSPARENT)

@@ -7,20 +7,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crawler::clock::{Clock, Timestamp};
-use crawler::demo::{Draft, Server, ServerOptions, WebSpec};
+use crawler::demo::{Latency, Server, ServerOptions, SiteSpec, WebSpec};
 use serde_json::Value;
 
 use super::{check, crawler, json, text};
 
-fn run(server: &Server, dir: &Path) -> Child {
+fn run(server: &Server, dir: &Path, min_delay: &str) -> Child {
     let homes = server.web().homes();
     let seeds: String = homes.iter().map(|url| format!("{url}\n")).collect();
     std::fs::write(dir.join("seeds.txt"), seeds).expect("it is written");
     let servers = format!("dns.servers=[\"{}\"]", server.dns_addr());
+    let min_delay = format!("politeness.min_delay={min_delay}");
     Command::new(env!("CARGO_BIN_EXE_crawler"))
         .args(["run", "--quiet", "--contact", "mailto:test@crawler.test", "--seeds", "seeds.txt"])
         .args(["--set", &servers, "--set", "dns.allow=[\"127.0.0.0/8\"]"])
-        .args(["--set", "politeness.min_delay=100ms", "--set", "limits.disk_reserve=1MB"])
+        .args(["--set", &min_delay, "--set", "limits.disk_reserve=1MB"])
         .args(["--set", "dust.mode=off"])
         .current_dir(dir)
         .stdout(Stdio::null())
@@ -48,25 +49,51 @@ fn ctl(dir: &Path, args: &[&str]) -> Value {
     json(&output)
 }
 
+/// A site that answers in no time, so that the crawl takes as long as its `min_delay` says.
+fn swift(name: &str) -> SiteSpec {
+    let latency = Latency { base: Duration::ZERO, spread: Duration::ZERO, rate: 0 };
+    SiteSpec { latency, ..SiteSpec::new(name, 35) }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_running_crawl_is_steered_through_its_socket_and_remembers_it_after_a_kill() {
-    let draft =
-        Draft { hosts: 3, pages: (30, 40), sick: 0, touchy: 0, dust: 0, ..Draft::default() };
     let clock = Arc::new(Clock::system(Timestamp::ZERO));
-    let web = WebSpec::draw(4, &draft);
+    let web = WebSpec::new(4, ["one.test", "two.test", "three.test"].map(swift).to_vec());
     let server = Server::start(web, clock, ServerOptions::default()).await.expect("it serves");
     tokio::task::block_in_place(|| steer(&server));
     server.shutdown().await;
 }
 
+/// What reads the state beside the crawl: explanations and the report.
+fn seen_from_outside(server: &Server, dir: &Path) {
+    let web = server.web();
+    let urls = web.documents(0).filter_map(|id| web.url(id)).map(|url| url.to_string());
+    let args: Vec<String> =
+        ["explain", "--json"].map(str::to_owned).into_iter().chain(urls).collect();
+    let output = crawler(dir, &args.iter().map(String::as_str).collect::<Vec<_>>());
+    let said: Vec<Value> =
+        text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |is: &str| said.iter().filter(|line| line["state"]["is"] == is).collect::<Vec<_>>();
+    assert!(!of("done").is_empty(), "{said:?}");
+    let queued = of("queued");
+    let first = queued.first().expect("most pages still wait");
+    let why = first["state"]["why"].as_str().unwrap_or_default();
+    assert!(why.starts_with("the crawl is paused (`crawler ctl resume`)"), "{first}");
+    assert_eq!(first["state"]["earliest"], Value::Null, "{first}");
+    let report = crawler(dir, &["report", "--json"]);
+    check(&report, 0, &[]);
+    assert_eq!(json(&report)["state"], "running");
+}
+
 fn steer(server: &Server) {
     let home = tempfile::tempdir().expect("a directory");
     let dir = home.path();
-    let mut child = run(server, dir);
+    let mut child = run(server, dir, "200ms");
     let status = ["ctl", "status", "--json"];
-    until(dir, &status, |code, value| {
+    let shown = until(dir, &status, |code, value| {
         code == 0 && value["snapshot"]["counters"]["done"].as_u64() > Some(5)
     });
+    super::schemas::compare_with_page("ctl status", &shown);
     let socket = dir.join("crawl/control.sock");
     let mode = std::fs::metadata(&socket).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "nobody else may steer");
@@ -75,6 +102,7 @@ fn steer(server: &Server) {
         let snapshot = &value["snapshot"];
         snapshot["brake"]["brake"] == "paused" && snapshot["in_flight"] == 0
     });
+    seen_from_outside(server, dir);
     let homes = server.web().homes();
     let host = homes[1].host_str();
     let counted = ctl(dir, &["exclude", "add", host, "--preview"]);
@@ -97,7 +125,7 @@ fn steer(server: &Server) {
     assert_eq!(ctl(dir, &["budget"])["budget"]["host_pages"], 500);
     check(&crawler(dir, &["ctl", "exclude", "remove", "other.test"]), 3, &["is not excluded"]);
 
-    let mut child = run(server, dir);
+    let mut child = run(server, dir, "10ms");
     until(dir, &status, |_, value| value["snapshot"]["brake"]["brake"] == "paused");
     let back = ctl(dir, &["exclude", "remove", host]);
     assert!(back["count"]["urls"].as_u64() >= dropped["count"]["urls"].as_u64(), "{back}");

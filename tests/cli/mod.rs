@@ -1,6 +1,7 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
 mod ctl;
+mod docs;
 mod results;
 mod schemas;
 mod site;
@@ -211,6 +212,41 @@ fn explain_knows_what_became_of_a_url_and_why() {
     assert_eq!(never["schedule_gate"]["code"], "in-scope");
     let shown = text(&crawled.ask(&["explain", &crawled.url("/private/x")]).stdout);
     assert!(shown.contains("robots.txt line 2, group *: Disallow: /private/"), "{shown}");
+}
+
+#[test]
+fn explain_says_before_a_crawl_what_would_become_of_a_url() {
+    let crawled = crawled();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("seeds.txt"), format!("{}/\n", crawled.site)).unwrap();
+    let explain = |more: &[&str], path: &str| {
+        let url = if path.starts_with('/') { crawled.url(path) } else { path.to_owned() };
+        let mut args = vec!["explain", &url, "--json", "--seeds", "seeds.txt"];
+        args.extend(LOOPBACK);
+        args.extend(more);
+        let output = crawler(dir.path(), &args);
+        check(&output, 3, &[]);
+        json(&output)
+    };
+    let check = |said: &Value, is: &str, reason: Option<&str>, seed: bool| {
+        let forecast = &said["forecast"];
+        assert_eq!(forecast["is"], is, "{said}");
+        assert_eq!(forecast["reason"].as_str(), reason, "{said}");
+        assert_eq!(forecast["seed"], seed, "{said}");
+    };
+    let home = explain(&[], "/#top");
+    check(&home, "fetched", None, true);
+    assert_eq!(home["url"], crawled.url("/"), "the normal form is shown beside what was given");
+    assert_eq!(home["given"], crawled.url("/#top"));
+    check(&explain(&[], "/private/x"), "fetched", None, false);
+    check(&explain(&["--live"], "/private/x"), "refused", Some("robots-disallowed"), false);
+    check(&explain(&["--live"], "/a"), "fetched", None, false);
+    check(&explain(&[], "http://elsewhere.test/"), "refused", Some("out-of-scope"), false);
+    let exclude = ["--set", "scope.exclude=[\"regex:/a$\"]"];
+    check(&explain(&exclude, "/a"), "refused", Some("excluded"), false);
+    let unsown = crawler(dir.path(), &["explain", &crawled.url("/a")]);
+    assert!(text(&unsown.stderr).contains("no seeds are known"), "{}", text(&unsown.stderr));
+    assert!(!dir.path().join("crawl").exists(), "looking leaves nothing behind");
 }
 
 #[test]

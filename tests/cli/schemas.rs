@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::docs::demo;
 use super::*;
 
 /// The page, read when the test runs.
@@ -83,6 +84,11 @@ fn collect(
 }
 
 #[track_caller]
+pub(super) fn compare_with_page(name: &str, value: &Value) {
+    compare(name, std::slice::from_ref(value), known(&documented(), name));
+}
+
+#[track_caller]
 fn compare(name: &str, values: &[Value], known: &BTreeMap<String, Key>) {
     let mut found = BTreeMap::new();
     values.iter().for_each(|value| collect(value, "", known, &mut found));
@@ -126,7 +132,7 @@ fn every_commands_json_is_as_documented() {
         ("status", vec![]),
         ("report", vec![]),
         ("audit", vec![]),
-        ("explain", vec![page("/private/x"), "--history".to_owned()]),
+        ("explain", vec![page("/private/x"), page("/never"), "--history".to_owned()]),
         ("robots", vec![page("/private/x")]),
         ("dns", vec!["127.0.0.1".to_owned()]),
         ("fetch", vec![page("/"), "--links".to_owned()]),
@@ -136,6 +142,8 @@ fn every_commands_json_is_as_documented() {
         ("export", vec!["--out".to_owned(), file("part.warc.gz")]),
         ("export --format parquet", vec!["--out".to_owned(), file("part.parquet")]),
         ("export --format jsonl", vec!["--text".to_owned(), "1KB".to_owned()]),
+        ("run", vec![]),
+        ("ctl delay", vec!["a.test".to_owned(), "3s".to_owned()]),
         ("ctl budget", vec![]),
         ("ctl exclude add", vec!["a.test".to_owned(), "--preview".to_owned()]),
         ("dups", vec![]),
@@ -150,26 +158,78 @@ fn every_commands_json_is_as_documented() {
     ];
     let documented = documented();
     for (name, more) in &commands {
-        let mut args: Vec<&str> = name.split(' ').collect();
-        args.extend(more.iter().map(String::as_str));
-        args.push("--json");
-        let output = crawled.ask(&args);
-        let shown = text(&output.stdout);
-        let values: Vec<Value> = match serde_json::from_str(&shown) {
-            Ok(value) => vec![value],
-            Err(_) => shown
-                .lines()
-                .map(|line| {
-                    serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"))
-                })
-                .collect(),
-        };
-        assert!(!values.is_empty(), "{name}: {}", text(&output.stderr));
-        let known = documented.get(*name).unwrap_or_else(|| panic!("`{name}` is not documented"));
-        compare(name, &values, known);
+        let output = crawler(crawled.dir.path(), &arguments(name, more));
+        compare(name, &values(name, &output), known(&documented, name));
     }
-    let run: Vec<&str> = documented.keys().map(String::as_str).collect();
-    for name in run {
-        assert!(commands.iter().any(|(command, _)| *command == name), "`{name}` is not run here");
+    let demo = demo();
+    let place = demo.dir.path();
+    compare("demo", std::slice::from_ref(&demo.said), known(&documented, "demo"));
+    let commands_of_rules = of_rules(place);
+    for (name, more) in &commands_of_rules {
+        let output = crawler(place, &arguments(name, more));
+        compare(name, &values(name, &output), known(&documented, name));
     }
+    let apply = super::docs::shell(place, "crawler dust apply --dir demo-crawl --json < urls.txt");
+    compare("dust apply", &values("dust apply", &apply), known(&documented, "dust apply"));
+    let run = commands.iter().chain(&commands_of_rules).map(|(name, _)| *name);
+    // The last one needs a crawl that runs: see `ctl.rs`.
+    let run: Vec<&str> = run.chain(["demo", "dust apply", "ctl status"]).collect();
+    for name in documented.keys() {
+        assert!(run.contains(&name.as_str()), "`{name}` is not run here");
+    }
+}
+
+/// Commands about rules, in a directory with a crawl of the demo web.
+fn of_rules(place: &Path) -> Vec<(&'static str, Vec<String>)> {
+    let line = |n: u64, url: String| {
+        let time = "[10/Oct/2025:13:55:36 +0000]";
+        format!("192.0.2.1 - - {time} \"GET {url} HTTP/1.1\" 200 {}\n", 900 + n)
+    };
+    let both = |n: u64| line(n, format!("/story?id={n}")) + &line(n, format!("/story_{n}"));
+    std::fs::write(place.join("access.log"), (1..60).map(both).collect::<String>()).unwrap();
+    let port = std::fs::read_to_string(place.join("demo-crawl/demo.port")).unwrap();
+    let url = format!("http://news.test:{}/story?id=9&utm_medium=mail&utm_source=x", port.trim());
+    std::fs::write(place.join("urls.txt"), format!("{url}\nno URL\n")).unwrap();
+    let out = ["dust", "export", "--format", "json", "--out", "rules.json", "--dir", "demo-crawl"];
+    check(&crawler(place, &out), 0, &[]);
+    let rules = json(&crawler(place, &["dust", "rules", "--dir", "demo-crawl", "--json"]));
+    let id = rules["rules"][0]["id"].as_str().expect("the demo learns rules");
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let log = "--site https://example.org --contact mailto:test@crawler.test";
+    vec![
+        ("dust rules", words("--dir demo-crawl")),
+        ("dust explain", words(&format!("--dir demo-crawl {url}"))),
+        ("dust mine", words("--site https://example.org access.log")),
+        ("dust validate", words(&format!("rules.json --log access.log --fetch live {log}"))),
+        ("dust export", words("--format nginx --dir demo-crawl")),
+        ("dust import", words("rules.json --dir other")),
+        ("dust disable", words(&format!("{id} --dir demo-crawl"))),
+    ]
+}
+
+fn arguments<'a>(name: &'a str, more: &'a [String]) -> Vec<&'a str> {
+    let words = name.split(' ').chain(more.iter().map(String::as_str));
+    words.chain(["--json"]).collect()
+}
+
+fn known<'d>(
+    documented: &'d BTreeMap<String, BTreeMap<String, Key>>,
+    name: &str,
+) -> &'d BTreeMap<String, Key> {
+    documented.get(name).unwrap_or_else(|| panic!("`{name}` is not documented"))
+}
+
+/// What a command printed: one value, or one a line.
+fn values(name: &str, output: &Output) -> Vec<Value> {
+    let shown = text(&output.stdout);
+    let values: Vec<Value> = match serde_json::from_str(&shown) {
+        Ok(value) => vec![value],
+        Err(_) => {
+            let read =
+                |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"));
+            shown.lines().map(read).collect()
+        }
+    };
+    assert!(!values.is_empty(), "{name}: {}", text(&output.stderr));
+    values
 }

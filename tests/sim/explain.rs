@@ -40,7 +40,15 @@ fn compare(world: &World, now: Timestamp) -> Seen {
     let filter = Filter::new(&world.filter, &world.web.homes()).expect("settings are right");
     let politeness = Rules::new(world.politeness.clone(), &Default::default());
     let dust = Default::default();
-    let judges = Judges { filter: &filter, politeness: &politeness, dust: &dust, enforces: true };
+    let judges = Judges {
+        filter: &filter,
+        politeness: &politeness,
+        dust: &dust,
+        enforces: true,
+        seeds: &world.web.homes(),
+        robots: None,
+        paused: false,
+    };
     let report = verify_state(&db, None, 0).expect("the state is read");
     assert_eq!(report.problems, [], "the state must agree with itself first");
     let lines = lines(&db);

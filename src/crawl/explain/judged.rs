@@ -176,6 +176,9 @@ pub(super) fn schedule_gate(
     record: Option<&UrlRecord>,
 ) -> Result<Gate, DbError> {
     let Some(record) = record else {
+        if judges.seeds.contains(url) {
+            return Ok(judges.filter.schedule(&Candidate::seed(url)).into());
+        }
         // Its depth is unknown: everything but the hop limit and nofollow is judged.
         return Ok(judges.filter.schedule(&Candidate::link(url, url, 0)).into());
     };
@@ -254,9 +257,13 @@ pub(super) fn fetch_gate(
 
 pub(super) fn robots(
     db: Option<&Db>,
+    judges: &Judges<'_>,
     url: &CrawlUrl,
     now: Timestamp,
 ) -> Result<RobotsSaid, DbError> {
+    if let Some(entry) = judges.robots {
+        return Ok(said_by(entry, url, now));
+    }
     let origin = url.origin();
     let bytes = match db {
         Some(db) => robots_rows::get(db, &origin)?,
@@ -282,9 +289,13 @@ pub(super) fn robots(
         key: origin.to_string(),
         why: error.to_string(),
     })?;
+    Ok(said_by(&entry, url, now))
+}
+
+fn said_by(entry: &robots::Entry, url: &CrawlUrl, now: Timestamp) -> RobotsSaid {
     let verdict = entry.allows(url);
     let delay = entry.robots().and_then(robots::Robots::crawl_delay);
-    Ok(RobotsSaid {
+    RobotsSaid {
         known: true,
         allowed: verdict.allowed,
         group: verdict.group,
@@ -296,5 +307,5 @@ pub(super) fn robots(
         valid_until: Some(entry.valid_until),
         stale: entry.is_stale(now),
         failures: entry.failures(),
-    })
+    }
 }

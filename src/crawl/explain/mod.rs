@@ -4,10 +4,12 @@
 //! rule set, pace) on what is stored, and puts them beside what the ledger says. It writes nothing
 //! and makes no request, so it may run beside the crawl. What the ledger says of the past stands in
 //! [`Explanation::state`]; what would be decided now stands in the other parts. Where settings were
-//! changed since, the two may differ, and that is worth seeing.
+//! changed since, the two may differ, and that is worth seeing. Of a URL that the crawl has not
+//! met, also before there is a crawl, [`Forecast`] says what would become of it.
 //!
 //! It does not read the crawl log: the attempts of a URL are the caller's to look up.
 
+mod forecast;
 mod judged;
 mod stored;
 mod words;
@@ -21,6 +23,7 @@ use crate::filter::Filter;
 use crate::frontier::Rules;
 use crate::url::CrawlUrl;
 
+pub use forecast::Forecast;
 pub(super) use judged::as_found;
 pub use judged::{Applied, Gate, RobotsSaid, RulesSaid};
 pub use stored::{HostSaid, LineOf, Seen, State};
@@ -36,6 +39,12 @@ pub struct Judges<'a> {
     pub dust: &'a crate::dust::Settings,
     /// Whether learned rules are applied, or only found.
     pub enforces: bool,
+    /// The seeds that are known beside the ledger: a URL that was not met yet may be one.
+    pub seeds: &'a [CrawlUrl],
+    /// A robots.txt of the URL's origin that was fetched just now, used instead of the stored one.
+    pub robots: Option<&'a crate::robots::Entry>,
+    /// Whether an operator paused the crawl.
+    pub paused: bool,
 }
 
 /// Everything that is known of a URL.
@@ -51,6 +60,8 @@ pub struct Explanation {
     pub site: String,
     /// What became of it.
     pub state: State,
+    /// What would become of it if the crawl met it now; none if it has.
+    pub forecast: Option<Forecast>,
     /// How it was found; none if it was not.
     pub seen: Option<Seen>,
     /// Which rules touch it.
@@ -97,17 +108,24 @@ pub fn explain(
         (Some(db), Some(record)) => Some(stored::seen(db, record)?),
         _ => None,
     };
-    let robots = judged::robots(db, url, now)?;
+    let robots = judged::robots(db, judges, url, now)?;
     let rules = judged::rules(db, judges, url)?;
+    let schedule_gate = judged::schedule_gate(db, judges, url, record.as_ref())?;
+    let fetch_gate = judged::fetch_gate(db, judges, url, host.as_ref())?;
     let state = match (db, &record) {
         (Some(db), Some(record)) => {
             stored::state(db, judges, url, record, host.as_ref(), &robots, now)?
         }
         _ => State::Unknown,
     };
+    let forecast = (state == State::Unknown).then(|| {
+        let is_seed = judges.seeds.contains(url);
+        forecast::forecast(is_seed, &schedule_gate, &fetch_gate, &rules, &robots)
+    });
     Ok(Explanation {
-        schedule_gate: judged::schedule_gate(db, judges, url, record.as_ref())?,
-        fetch_gate: judged::fetch_gate(db, judges, url, host.as_ref())?,
+        forecast,
+        schedule_gate,
+        fetch_gate,
         host_state: host.map(|host| stored::host_said(&host, judges, now)),
         url: url.to_string(),
         fingerprint: format!("{:032x}", url.fingerprint().0),

@@ -316,7 +316,10 @@ fn line(
     let settings = judges.politeness.of(host.name.as_str());
     let (first, why) = words::host_waits(host, settings, Some(robots), now);
     line.why = why;
-    if host.status == HostStatus::Open {
+    if judges.paused {
+        line.why = format!("the crawl is paused (`crawler ctl resume`); then: {}", line.why);
+    }
+    if host.status == HostStatus::Open && !judges.paused {
         let gap = Duration::from_millis(host.pace.gap_ms).max(settings.min_delay.get());
         let rounds = u32::try_from(line.before).unwrap_or(u32::MAX);
         line.earliest = Some(first.plus(gap.saturating_mul(rounds)));

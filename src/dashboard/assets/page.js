@@ -7,6 +7,7 @@ const byId = (id) => document.getElementById(id);
 
 const number = (n) => Math.round(n).toLocaleString("en");
 const short = (n) => (n >= 100 ? number(n) : n >= 10 ? n.toFixed(1) : n.toFixed(n === 0 ? 0 : 2));
+const sumOf = (counts) => counts.reduce((sum, n) => sum + n, 0);
 const compact = (n) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(n);
 const percent = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(part / whole < 0.1 ? 1 : 0)} %` : "–");
 
@@ -44,39 +45,46 @@ function element(kind, text, className) {
   return made;
 }
 
-// A table of bars: rows of [label, value, shown, tone]. Rows are kept and changed in place.
-function bars(table, caption, rows, empty) {
-  if (!table.tBodies.length) {
-    table.append(element("caption"), document.createElement("tbody"));
-  }
-  say(table.caption, caption);
-  table.caption.hidden = caption === "";
-  const body = table.tBodies[0];
-  if (!rows.length) {
-    if (body.dataset.empty !== "yes") {
-      const row = document.createElement("tr");
-      row.append(element("td", empty, "none"));
-      body.replaceChildren(row);
-      body.dataset.empty = "yes";
-    }
-    return;
-  }
-  if (body.dataset.empty === "yes") body.replaceChildren();
-  body.dataset.empty = "no";
-  while (body.rows.length > rows.length) body.rows[body.rows.length - 1].remove();
-  while (body.rows.length < rows.length) {
+// Brings the body of a table to as many rows as there are to show, each made by `make`; without any
+// it has one cell that says why. Rows are kept and changed in place. Returns the rows to fill.
+function rowsOf(table, count, columns, empty, make) {
+  const body = table.tBodies[0] || table.appendChild(document.createElement("tbody"));
+  const bare = body.dataset.empty === "yes";
+  body.dataset.empty = count ? "no" : "yes";
+  if (!count) {
+    if (bare) return [];
     const row = document.createElement("tr");
-    const head = element("th");
-    head.scope = "row";
-    const bar = element("td", undefined, "bar");
-    bar.setAttribute("aria-hidden", "true");
-    bar.append(element("span"));
-    row.append(head, bar, element("td", undefined, "number"));
-    body.append(row);
+    const cell = element("td", empty, "none");
+    cell.colSpan = columns;
+    row.append(cell);
+    body.replaceChildren(row);
+    return [];
   }
+  if (bare) body.replaceChildren();
+  while (body.rows.length > count) body.rows[body.rows.length - 1].remove();
+  while (body.rows.length < count) body.append(make());
+  return body.rows;
+}
+
+function barRow() {
+  const row = document.createElement("tr");
+  const head = element("th");
+  head.scope = "row";
+  const bar = element("td", undefined, "bar");
+  bar.setAttribute("aria-hidden", "true");
+  bar.append(element("span"));
+  row.append(head, bar, element("td", undefined, "number"));
+  return row;
+}
+
+// A table of bars: rows of [label, value, shown, tone].
+function bars(table, caption, rows, empty) {
+  say(table.caption || table.createCaption(), caption);
+  table.caption.hidden = caption === "";
+  const places = rowsOf(table, rows.length, 3, empty, barRow);
   const most = Math.max(1, ...rows.map((row) => row[1]));
   rows.forEach(([label, value, shown, tone], index) => {
-    const [head, bar, figure] = body.rows[index].children;
+    const [head, bar, figure] = places[index].children;
     say(head, label);
     say(figure, shown);
     const width = `${Math.round((1000 * value) / most) / 10}%`;
@@ -95,33 +103,19 @@ function list(table, columns, rows, empty) {
       head.scope = "col";
       top.append(head);
     }
-    table.append(document.createElement("tbody"));
   }
-  const body = table.tBodies[0];
-  if (!rows.length) {
-    const row = document.createElement("tr");
-    const cell = element("td", empty, "none");
-    cell.colSpan = columns.length;
-    row.append(cell);
-    body.replaceChildren(row);
-    body.dataset.empty = "yes";
-    return;
-  }
-  if (body.dataset.empty === "yes") body.replaceChildren();
-  body.dataset.empty = "no";
-  while (body.rows.length > rows.length) body.rows[body.rows.length - 1].remove();
-  while (body.rows.length < rows.length) {
+  const places = rowsOf(table, rows.length, columns.length, empty, () => {
     const row = document.createElement("tr");
     for (const column of columns) {
       const cell = element("td", undefined, column.className);
       cell.append(element(column.code ? "code" : "span"));
       row.append(cell);
     }
-    body.append(row);
-  }
+    return row;
+  });
   rows.forEach((row, index) => {
     columns.forEach((column, at) => {
-      const inner = body.rows[index].cells[at].firstChild;
+      const inner = places[index].cells[at].firstChild;
       say(inner, column.text(row));
       if (column.tone) {
         inner.className = "word";
@@ -223,7 +217,7 @@ function remaining(view) {
 }
 
 function spreadRows(counts, bounds, tone) {
-  const total = counts.reduce((sum, n) => sum + n, 0);
+  const total = sumOf(counts);
   return counts.map((count, index) => {
     const label = index < bounds.length ? `up to ${span(bounds[index])}` : `over ${span(bounds[index - 1])}`;
     return [label, count, `${number(count)} · ${percent(count, total)}`, tone];
@@ -241,7 +235,7 @@ function answers(view) {
   const c = view.counters;
   const tones = ["bad", "", "good", "", "warn", "bad"];
   const names = ["below 100", "1xx", "2xx good", "3xx redirect", "4xx client error", "5xx server error"];
-  const total = c.by_class.reduce((sum, n) => sum + n, 0);
+  const total = sumOf(c.by_class);
   const classes = names.map((name, index) => [name, c.by_class[index], `${number(c.by_class[index])} · ${percent(c.by_class[index], total)}`, tones[index]]);
   bars(byId("classes"), `${number(total)} answers`, classes.filter((row, index) => index > 1 || row[1]), "no answer yet");
   bars(byId("duplicates"), `of ${number(c.done)} pages`, [
@@ -250,7 +244,7 @@ function answers(view) {
     ["error pages with status 200", c.junk, `${number(c.junk)} · ${percent(c.junk, c.done)}`, "bad"],
   ], "");
   say(byId("duplicates-note"), `${number(c.suppressed)} further URL${c.suppressed === 1 ? " was" : "s were"} not fetched at all: rules say which known text they lead to.`);
-  const fetches = view.tally.fetch.counts.reduce((sum, n) => sum + n, 0);
+  const fetches = sumOf(view.tally.fetch.counts);
   const mean = fetches ? `${number(fetches)} fetches, ${span(view.tally.fetch.sum_ms / fetches)} on average` : "";
   bars(byId("durations"), mean, fetches ? trimmed(spreadRows(view.tally.fetch.counts, view.bounds.fetch_ms), 1) : [], "no fetch yet");
   const sorted = (pairs) => [...pairs].sort((a, b) => b[1] - a[1]);
@@ -268,9 +262,11 @@ function queues(view) {
   };
   const none = "nothing is queued";
   const waits = view.shape.by_depth.some((n) => n > 0);
-  bars(byId("depths"), "pages by links from the seed", waits ? trimmed(view.shape.by_depth.map(pages("depth")), 4) : [], none);
+  // Of a deep queue, depths at which nothing waits would be most of the list.
+  const depths = trimmed(view.shape.by_depth.map(pages("depth")), 4);
+  bars(byId("depths"), "pages by links from the seed", waits ? depths.filter((row) => depths.length <= 8 || row[1]) : [], none);
   bars(byId("priorities"), "pages by priority", waits ? view.shape.by_priority.map(pages("priority")) : [], none);
-  const waiting = view.hosts_waiting.reduce((sum, n) => sum + n, 0);
+  const waiting = sumOf(view.hosts_waiting);
   const hosts = [
     ["ready", view.hosts_ready, "good"],
     ["resting", Math.max(0, view.hosts_active - view.hosts_ready), ""],
@@ -284,7 +280,7 @@ function queues(view) {
 function politeness(view) {
   const t = view.tally;
   const place = byId("margin");
-  const asked = t.margin.counts.reduce((sum, n) => sum + n, 0);
+  const asked = sumOf(t.margin.counts);
   if (!asked) say(place, "No host was asked twice yet.");
   else if (t.too_early) say(place, `${number(t.too_early)} requests came too early: this must never be. Run crawler audit.`);
   else say(place, `No request of ${number(asked)} came too early; the closest was ${span(t.margin_min_ms)} after its host's rest was over.`);
@@ -293,9 +289,9 @@ function politeness(view) {
   const words = {
     "min-delay": "our least delay", "fetch-time": "length of the fetch", "max-delay": "our longest delay",
     "crawl-delay": "Crawl-delay", "retry-after": "Retry-After", backoff: "429 or 503",
-    unreachable: "no answer", latency: "slower than usual",
+    unreachable: "no answer", latency: "slower than usual", local: "a fault of ours",
   };
-  const total = t.rests.reduce((sum, n) => sum + n, 0);
+  const total = sumOf(t.rests);
   const rows = view.bounds.rests.map((name, index) => [words[name] || name, t.rests[index], `${number(t.rests[index])} · ${percent(t.rests[index], total)}`, tones[name]]);
   bars(byId("rests"), `${number(total)} rests`, total ? rows : [], "no rest yet");
 }
@@ -376,7 +372,7 @@ function showRules(book) {
   const rest = [
     [shadow, "on trial"], [candidate, "found and not tested yet"], [suspended, "suspended"], [retired, "refuted"],
   ].filter(([n]) => n > 0).map(([n, words]) => `${number(n)} ${words}`);
-  const total = book.by_state.reduce((sum, n) => sum + n, 0);
+  const total = sumOf(book.by_state);
   const shown = total > book.rules.length ? ` The ${number(book.rules.length)} most telling are shown.` : "";
   say(byId("rules-note"), total
     ? `${number(enforced)} in force${rest.length ? `; ${rest.join(", ")}` : ""}. ${number(book.probes)} probe fetches spent.${shown}`
