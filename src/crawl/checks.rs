@@ -190,7 +190,7 @@ impl State {
     ) -> Result<bool, DbError> {
         let mut open = Vec::new();
         for (own, by) in suppressed::by_rule(&self.db, rule.0, ROWS_MAX)? {
-            if self.checks.awaited.contains_key(&own) {
+            if self.checks.awaits(own) {
                 continue;
             }
             let Some(record) = urls::get(&self.db, own)? else { continue };

@@ -272,6 +272,15 @@ mod tests {
         assert!(!open(&env, logs.path(), now).is_readmitting(), "and does not come back again");
     }
 
+    /// Finds a URL of a.example.
+    fn find(state: &mut State, tail: &str, now: Timestamp) {
+        let url = url(&format!("http://a.example{tail}"));
+        let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+        let mut batch = Batch::default();
+        state.discover_seeds(&mut batch, &[seed], now).unwrap();
+        state.commit(batch, now).unwrap();
+    }
+
     fn drop_sid() -> crate::dust::Rule {
         use crate::dust::{Rule, RuleKind, Scope, Source};
         let kind = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
@@ -289,13 +298,8 @@ mod tests {
         let rule = drop_sid();
         let id = rule.id;
         state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap());
-        for tail in ["/p?sid=1", "/p"] {
-            let url = url(&format!("http://a.example{tail}"));
-            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
-            let mut batch = Batch::default();
-            state.discover_seeds(&mut batch, &[seed], now).unwrap();
-            state.commit(batch, now).unwrap();
-        }
+        find(&mut state, "/p?sid=1", now);
+        find(&mut state, "/p", now);
         let plain = url("http://a.example/p").fingerprint();
         let hidden = |state: &State| {
             let record = urls::get(&state.db, plain).unwrap().unwrap();
@@ -349,20 +353,13 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
         let plain = url("http://a.example/p");
-        let find = |state: &mut State, tail: &str| {
-            let url = url(&format!("http://a.example{tail}"));
-            let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
-            let mut batch = Batch::default();
-            state.discover_seeds(&mut batch, &[seed], now).unwrap();
-            state.commit(batch, now).unwrap();
-        };
-        find(&mut state, "/p");
+        find(&mut state, "/p", now);
         let mut batch = Batch::default();
         urls::put(&mut batch, &state.db, plain.fingerprint(), &record(&plain, None, failed()));
         state.commit(batch, now).unwrap();
-        find(&mut state, "/p?sid=1");
+        find(&mut state, "/p?sid=1", now);
         let before = state.counters.suppressed;
-        find(&mut state, "/p");
+        find(&mut state, "/p", now);
         let known = urls::get(&state.db, plain.fingerprint()).unwrap().unwrap();
         assert_eq!(known.state, failed());
         assert_eq!(state.counters.suppressed, before);

@@ -488,8 +488,7 @@ impl State {
 
     fn validators(&self, outcome: &Outcome) -> Option<robots::Validators> {
         let Outcome::Answer(answer) = outcome else { return None };
-        let header = |name| answer.header_text(name);
-        let (etag, modified) = (header("etag"), header("last-modified"));
+        let (etag, modified) = (answer.header_text("etag"), answer.header_text("last-modified"));
         robots::Validators::new(etag, modified, answer.began, &self.agent)
     }
 
