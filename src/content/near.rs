@@ -178,13 +178,21 @@ impl<S: BandStore> NearIndex<S> {
         Ok(found)
     }
 
+    /// Adds a page.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn add(&mut self, page: PageId, sketch: &WideSketch) -> Result<(), S::Error> {
+        self.store.put(page, sketch, &band_keys(sketch, &self.settings))
+    }
+
     /// Finds the near-duplicates of a page, then adds the page.
     ///
     /// # Errors
     /// Those of the store.
     pub fn insert(&mut self, page: PageId, sketch: &WideSketch) -> Result<Vec<Pair>, S::Error> {
         let found = self.find(sketch)?;
-        self.store.put(page, sketch, &band_keys(sketch, &self.settings))?;
+        self.add(page, sketch)?;
         let others = found.into_iter().filter(|(other, _)| *other != page);
         Ok(others.map(|(other, resemblance)| Pair::new(page, other, resemblance)).collect())
     }

@@ -173,7 +173,7 @@ pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, D
 }
 
 /// Returns for every page that has a near-duplicate the cluster that it is in, named by its first
-/// member. A page is the first half of the fingerprint of its URL; 16 bytes each.
+/// member. A page is the last half of the fingerprint of its URL; 16 bytes each.
 ///
 /// # Errors
 /// Returns what the database says.
