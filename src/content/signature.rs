@@ -55,7 +55,8 @@ pub struct SignatureSettings {
     pub gamma: f32,
     /// How often signatures are passed on to parents: the depth of links that tell.
     pub iterations: u32,
-    /// How children are added up.
+    /// How children are added up: `published`, their sum as in the paper, or `by_out_degree`, their
+    /// mean, which hubs do not spoil.
     pub form: Form,
     /// HM signatures of near-replicas differ by less than this (`C`).
     pub hm_tolerance: f32,

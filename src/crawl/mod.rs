@@ -36,6 +36,7 @@ mod outage;
 mod readmit;
 mod remaining;
 mod repeats;
+pub mod replicas;
 mod run;
 mod settings;
 mod settle;

@@ -2,8 +2,9 @@
 //! cost, on pages with known truth.
 //!
 //! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
-//! index stored cost`; a number among them is how many texts `index` and `stored` take. With
-//! `--profile dev` it builds faster, and times are some three times as long.
+//! index stored cost`; a number among them is how many texts `index` and `stored` take, and `16x4`
+//! their bands and bins. With `--profile dev` it builds faster, and times are some three times as
+//! long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
@@ -304,6 +305,15 @@ fn texts_asked() -> u64 {
     std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(TEXTS)
 }
 
+fn settings_asked() -> NearSettings {
+    let asked = std::env::args().find_map(|arg| {
+        let (bands, bins) = arg.split_once('x')?;
+        Some((bands.parse().ok()?, bins.parse().ok()?))
+    });
+    let default = NearSettings::default();
+    asked.map_or(default.clone(), |(bands, bins)| NearSettings { bands, bins, ..default })
+}
+
 impl Texts {
     fn new() -> Texts {
         Texts { chance: Chance(99), originals: Vec::new() }
@@ -367,7 +377,7 @@ impl std::fmt::Display for Named {
 
 /// An index in memory that holds all texts.
 fn index() {
-    let (settings, count) = (NearSettings::default(), texts_asked());
+    let (settings, count) = (settings_asked(), texts_asked());
     let mut index = NearIndex::new(settings.clone(), MemoryBands::new(count as usize, &settings));
     let (mut texts, mut named) = (Texts::new(), Named::default());
     let mut spent = 0;
@@ -389,7 +399,7 @@ fn index() {
 /// The same texts in the state's index, one batch a page as in a crawl, each looked up before it is
 /// added; what that costs by the tenth.
 fn stored() {
-    let (settings, count) = (NearSettings::default(), texts_asked());
+    let (settings, count) = (settings_asked(), texts_asked());
     let dir = tempfile::tempdir().expect("a directory");
     let db = Db::open(dir.path(), &DbSettings::default()).expect("opens");
     println!("\nindex on disk: us of processor a page to find and to put, resident MB, disk bytes");
