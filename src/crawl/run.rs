@@ -219,12 +219,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             };
             tokio::select! {
                 biased;
-                Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
-                Some(found) = self.lookups.join_next() => {
-                    if let Ok(looked) = found {
-                        self.state.looked_up(looked, self.edge.clock.now())?;
-                    }
-                }
+                // What is rare comes first: at full speed some visit has always ended.
                 command = commands.recv(), if open => match command {
                     Some(command) => {
                         self.obey(command)?;
@@ -232,8 +227,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     }
                     None => open = false,
                 },
-                () = wake.notified() => {}
                 _ = tick.tick() => self.tick().await?,
+                Some(found) = self.lookups.join_next() => {
+                    if let Ok(looked) = found {
+                        self.state.looked_up(looked, self.edge.clock.now())?;
+                    }
+                }
+                Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
+                () = wake.notified() => {}
                 () = tokio::time::sleep_until(until) => {}
             }
         };
