@@ -99,6 +99,23 @@ pub struct Options {
     pub visits: tokio::runtime::Handle,
 }
 
+impl Options {
+    /// Returns options with default settings, of a run that watches no disk and leaves a power cut
+    /// a minute's work.
+    pub fn new(visits: tokio::runtime::Handle) -> Options {
+        Options {
+            extract: extract::Settings::default(),
+            content: content::Settings::default(),
+            revisits: true,
+            dns: true,
+            sync_interval: Span::secs(60),
+            disks: Vec::new(),
+            wake: Arc::default(),
+            visits,
+        }
+    }
+}
+
 /// A crawl that is about to run.
 #[derive(Debug)]
 pub struct Crawl<R, F, S> {
