@@ -70,6 +70,7 @@ pub(super) fn brake(brake: &Brake) -> String {
             bytes(*reserve as f64)
         ),
         Brake::InFlight { max } => format!("{max} in flight, the most allowed"),
+        Brake::Politeness { resting: 1 } => "waiting: 1 host rests".to_owned(),
         Brake::Politeness { resting } => format!("waiting: {resting} hosts rest"),
         Brake::BackQueues { waiting, max } => {
             format!("{} hosts wait for {max} back queues", number(*waiting))

@@ -99,6 +99,23 @@ pub struct Options {
     pub visits: tokio::runtime::Handle,
 }
 
+impl Options {
+    /// Returns options with default settings, of a run that watches no disk and leaves a power cut
+    /// a minute's work.
+    pub fn new(visits: tokio::runtime::Handle) -> Options {
+        Options {
+            extract: extract::Settings::default(),
+            content: content::Settings::default(),
+            revisits: true,
+            dns: true,
+            sync_interval: Span::secs(60),
+            disks: Vec::new(),
+            wake: Arc::default(),
+            visits,
+        }
+    }
+}
+
 /// A crawl that is about to run.
 #[derive(Debug)]
 pub struct Crawl<R, F, S> {
@@ -219,12 +236,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             };
             tokio::select! {
                 biased;
-                Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
-                Some(found) = self.lookups.join_next() => {
-                    if let Ok(looked) = found {
-                        self.state.looked_up(looked, self.edge.clock.now())?;
-                    }
-                }
+                // What is rare comes first: at full speed some visit has always ended.
                 command = commands.recv(), if open => match command {
                     Some(command) => {
                         self.obey(command)?;
@@ -232,8 +244,14 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     }
                     None => open = false,
                 },
-                () = wake.notified() => {}
                 _ = tick.tick() => self.tick().await?,
+                Some(found) = self.lookups.join_next() => {
+                    if let Ok(looked) = found {
+                        self.state.looked_up(looked, self.edge.clock.now())?;
+                    }
+                }
+                Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
+                () = wake.notified() => {}
                 () = tokio::time::sleep_until(until) => {}
             }
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crawler::archive::{ArchiveError, Capture, DnsCapture, Position, RecordAt, Written};
-use crawler::clock::{Clock, Span, Timestamp};
+use crawler::clock::{Clock, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog};
 use crawler::crawl::{
     Crawl, Dust, DustMode, Edge, Options, Parts, RepeatSettings, Settings, State, Store,
@@ -327,16 +327,7 @@ async fn crawl(state: State, shape: Shape, run: Run) -> u64 {
         fetch: world.clone(),
         store: world.clone(),
     });
-    let options = Options {
-        extract: Default::default(),
-        content: Default::default(),
-        dns: false,
-        revisits: true,
-        sync_interval: Span::secs(60),
-        disks: Vec::new(),
-        wake: Default::default(),
-        visits: tokio::runtime::Handle::current(),
-    };
+    let options = Options { dns: false, ..Options::new(tokio::runtime::Handle::current()) };
     let mut crawl = Crawl::new(edge, state, options);
     let (_commands, inbox) = tokio::sync::mpsc::channel(1);
     tokio::select! {

@@ -342,13 +342,7 @@ impl World {
         let (state, _) = State::open(self.parts(&limits, &seeds, now, &env), now).unwrap();
         let options = Options {
             extract: limits.extract.clone(),
-            content: Default::default(),
-            revisits: true,
-            dns: true,
-            sync_interval: Span::secs(60),
-            disks: Vec::new(),
-            wake: Default::default(),
-            visits: tokio::runtime::Handle::current(),
+            ..Options::new(tokio::runtime::Handle::current())
         };
         let mut crawl = Crawl::new(edge, state, options);
         let (_commands, inbox) = tokio::sync::mpsc::channel(1);

@@ -189,16 +189,7 @@ impl World {
             fetch: self.cut(&web, &clock),
             store: self.store.clone(),
         });
-        let options = Options {
-            extract: Default::default(),
-            content: Default::default(),
-            revisits: true,
-            dns: true,
-            sync_interval: Span::secs(60),
-            disks: Vec::new(),
-            wake: Default::default(),
-            visits: tokio::runtime::Handle::current(),
-        };
+        let options = Options::new(tokio::runtime::Handle::current());
         let mut crawl = Crawl::new(edge, state, options);
         let mut views = crawl.snapshots();
         let watcher = tokio::spawn(async move {

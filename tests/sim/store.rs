@@ -36,6 +36,7 @@ pub(super) struct MemoryStore {
 struct Shared {
     file: Mutex<File>,
     died: Notify,
+    grown: Notify,
 }
 
 #[derive(Default)]
@@ -73,6 +74,13 @@ impl MemoryStore {
     /// Completes when the process dies.
     pub(super) async fn died(&self) {
         self.shared.died.notified().await;
+    }
+
+    /// Completes when so many pages have a record.
+    pub(super) async fn holds(&self, pages: usize) {
+        while self.urls().len() < pages {
+            self.shared.grown.notified().await;
+        }
     }
 
     /// Returns the pages that have a record.
@@ -162,6 +170,7 @@ impl MemoryStore {
         file.usage.extend(capture.usage.iter().cloned());
         file.sequence += 1;
         let at = file.append((capture.url.to_string(), capture.purpose, status));
+        self.shared.grown.notify_one();
         if file.dead {
             self.shared.died.notify_one();
             return None;
