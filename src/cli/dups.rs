@@ -90,6 +90,7 @@ pub(super) fn dups(common: &Common, args: &DupsArgs) -> Answer {
         let pairs = mirrors(&db, &MirrorSettings::default(), args.most)?;
         found += pairs.len();
         show("mirrors", serde_json::to_value(&pairs)?, &|| {
+            println!("{} pairs of hosts have texts in common", number(pairs.len() as u64));
             pairs.iter().for_each(print_mirror);
         });
     }

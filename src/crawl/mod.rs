@@ -17,6 +17,7 @@ mod admit;
 pub mod audit;
 pub mod census;
 mod checks;
+mod clusters;
 pub mod diff;
 mod discover;
 pub mod dups;

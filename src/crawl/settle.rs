@@ -275,6 +275,9 @@ impl State {
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
+            let (page, like) = (waiting.fingerprint, near.url);
+            let page = (near::page_id(page), line.url.as_str());
+            self.seen_of.clusters.note(page, (near::page_id(like), &known.url));
             line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
         }
         let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
