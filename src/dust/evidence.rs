@@ -80,13 +80,20 @@ pub(crate) struct Page {
 pub(crate) struct Documents {
     sketches: Vec<Option<Sketch>>,
     junk: Vec<bool>,
-    slices: HashMap<u32, Vec<Doc>>,
+    /// The latest document of each slice; the one before it is in `before`.
+    slices: HashMap<u32, Doc>,
+    /// By document and slice: the document before it with the same slice. A list for each slice
+    /// would take four times the memory, as most slices are of one document.
+    before: Vec<[Doc; SLOTS / 2]>,
     hashes: HashMap<u64, Doc>,
     pages: u32,
 }
 
 /// Documents compared per slice; a slice shared by more holds boilerplate.
 const SLICE_MAX: usize = 64;
+
+/// Stands before the first document of a slice.
+const NONE: Doc = Doc::MAX;
 
 impl Documents {
     /// Returns the document of a page, a new one if need be, or `None` where the text is unknown.
@@ -143,7 +150,7 @@ impl Documents {
             return *doc;
         }
         let slices = slices(sketch);
-        let near = slices.iter().filter_map(|slice| self.slices.get(slice)).flatten().copied();
+        let near = slices.iter().enumerate().flat_map(|(i, slice)| self.sharing(i, *slice));
         let same = near
             .filter_map(|doc| self.sketches[doc as usize].map(|other| (doc, other)))
             .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
@@ -152,10 +159,10 @@ impl Documents {
             Some((doc, _)) => doc,
             None => {
                 let doc = self.add(Some(*sketch));
-                for slice in slices {
-                    let docs = self.slices.entry(slice).or_default();
-                    if docs.len() < SLICE_MAX {
-                        docs.push(doc);
+                for (i, slice) in slices.into_iter().enumerate() {
+                    if self.sharing(i, slice).count() < SLICE_MAX {
+                        let before = self.slices.insert(slice, doc).unwrap_or(NONE);
+                        self.before[doc as usize][i] = before;
                     }
                 }
                 doc
@@ -165,6 +172,14 @@ impl Documents {
             self.hashes.insert(digest, doc);
         }
         doc
+    }
+
+    /// Returns the documents with a slice at a place, the latest first.
+    fn sharing(&self, place: usize, slice: u32) -> impl Iterator<Item = Doc> {
+        std::iter::successors(self.slices.get(&slice).copied(), move |doc| {
+            let before = self.before[*doc as usize][place];
+            (before != NONE).then_some(before)
+        })
     }
 
     fn of_hash(&mut self, hash: u64, sketch: Option<Sketch>) -> Doc {
@@ -179,6 +194,7 @@ impl Documents {
     fn add(&mut self, sketch: Option<Sketch>) -> Doc {
         self.sketches.push(sketch);
         self.junk.push(false);
+        self.before.push([NONE; SLOTS / 2]);
         u32::try_from(self.sketches.len() - 1).unwrap_or(u32::MAX)
     }
 }

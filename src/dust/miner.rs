@@ -21,7 +21,7 @@ use crate::url::{CrawlUrl, Site};
 pub struct Settings {
     /// Pages kept per site, the latest ones; 20,000 suffice for all rules of the model sites.
     pub pages_per_site: usize,
-    /// Pages kept over all sites, some 800 bytes each; the site not used for longest is dropped
+    /// Pages kept over all sites, some 550 bytes each; the site not used for longest is dropped
     /// first.
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
