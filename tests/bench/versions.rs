@@ -172,7 +172,8 @@ fn same_names(a: &BTreeMap<String, Judged>, b: &BTreeMap<String, Judged>) {
 /// What the index finds among all pages of both versions, against the diff of each pair found.
 fn found(a: &BTreeMap<String, Judged>, b: &BTreeMap<String, Judged>) {
     let pages: Vec<(&String, &Judged)> = a.iter().chain(b).collect();
-    for (bands, bins, resemblance_min) in [(32, 4, 0.5), (25, 5, 0.7), (16, 6, 0.8)] {
+    let all = [(32, 4, 0.5), (16, 4, 0.7), (25, 5, 0.7), (16, 6, 0.8)];
+    for (bands, bins, resemblance_min) in all {
         let settings = NearSettings { bands, bins, resemblance_min };
         let mut index = NearIndex::new(settings.clone(), MemoryBands::new(pages.len(), &settings));
         let mut pairs: Vec<Pair> = Vec::new();
