@@ -93,7 +93,7 @@ pub use digest::{PayloadDigest, TextDigest};
 pub use shingle::{
     THIN_SHINGLES, containment, is_thin, min_hashes, min_hashes_text, resemblance, shingles,
 };
-pub use site_model::{Boilerplate, SiteModel};
+pub use site_model::{Boilerplate, Room, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
 pub use word_set::{Overlap, WORDS_KEPT, WordSet};
 pub use words::Words;

@@ -118,7 +118,7 @@ impl State {
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
-            models: Models::new(models::BYTES_MAX),
+            models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
             lookups: Vec::new(),

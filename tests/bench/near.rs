@@ -15,8 +15,8 @@ use crawler::content::signature::{
     Form, SignatureSettings, distance, hyperlink_map, normalized, project,
 };
 use crawler::content::{
-    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
-    WideSketch, probes, resemblance, shingles, signature, soft_error,
+    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel,
+    Sketch, WideSketch, probes, resemblance, shingles, signature, soft_error,
 };
 use crawler::crawl::near::{alike, put};
 use crawler::db::{Batch, Db, Settings as DbSettings};
@@ -63,7 +63,7 @@ fn taught(site: &Site, count: u64) -> SiteModel {
         let words = text(site.seed << 20 | n | 1 << 50, 150 + (n as usize * 37) % 500);
         let blocks = site.page(&article(&words, site.script, n), n);
         let analysis = analyse(&mut content, &blocks, &model.boilerplate());
-        model.observe(&analysis, &Settings::default());
+        model.observe(&analysis, &Settings::default(), Room::Ample);
     }
     model
 }

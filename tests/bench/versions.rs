@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crawler::content::near::{MemoryBands, NearIndex, NearSettings, Pair, clusters};
 use crawler::content::{
-    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel,
+    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel,
     WideSketch, Words,
 };
 use crawler::extract;
@@ -75,7 +75,7 @@ fn judged(version: &Version, with_model: bool) -> BTreeMap<String, Judged> {
     if with_model {
         for blocks in version.values() {
             let analysis = analyse(&mut content, blocks, &model.boilerplate());
-            model.observe(&analysis, content.settings());
+            model.observe(&analysis, content.settings(), Room::Ample);
         }
     }
     let known = model.boilerplate();
