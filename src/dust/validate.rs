@@ -48,8 +48,8 @@ pub struct Settings {
     /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
     /// rule agrees with it in any case.
     pub pairs_new_min: u32,
-    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a rule
-    /// is in force, if one rule in fifty that repeats itself is wrong.
+    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a
+    /// rule is in force, if one rule in fifty that repeats itself is wrong.
     pub loss_price: f64,
     /// Least share of suppressed URLs that are fetched all the same; half of them after an audit
     /// that failed, until the doubt is gone or the rule is.
