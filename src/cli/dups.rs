@@ -7,8 +7,10 @@ use similar::{ChangeTag, DiffTag, TextDiff};
 use super::output::number;
 use super::sketch::{self, Source};
 use super::{Answer, Common, Exit, look};
-use crate::content::mirror::MirrorSettings;
+use crate::content::mirror::{Kinship, MirrorPair, MirrorSettings};
 use crate::crawl::dups::{Exact, HostRow, Nearly, by_host, exact, mirrors, nearly};
+use crate::crawl::replicas::{ReplicaPair, Replicas, replicas};
+use crate::url::CrawlUrl;
 
 /// Width of a column of `--diff`, in characters.
 const COLUMN: usize = 58;
@@ -19,6 +21,7 @@ const COLUMN: usize = 58;
 Examples:
   crawler dups                          the largest groups of every kind
   crawler dups --clusters --most 100    clusters of near-duplicates
+  crawler dups --replicas               near-replicas by words and links, over the archive
   crawler dups --diff URL URL           two archived pages side by side
 
 Exit codes: 0 something is there twice, 3 nothing is.")]
@@ -38,6 +41,9 @@ pub(super) struct DupsArgs {
     /// Hosts with the same texts under the same paths
     #[arg(long)]
     mirrors: bool,
+    /// Near-replicas by signatures of words and links (RP and HM): reads the whole archive
+    #[arg(long)]
+    replicas: bool,
     /// Groups, pairs or hosts to show
     #[arg(long, value_name = "N", default_value_t = 20)]
     most: usize,
@@ -53,7 +59,8 @@ pub(super) fn dups(common: &Common, args: &DupsArgs) -> Answer {
     }
     let config = common.load(&[])?.config;
     let db = look::open(&config)?;
-    let all = !(args.exact || args.near || args.clusters || args.by_host || args.mirrors);
+    let some = args.exact || args.near || args.clusters || args.by_host || args.mirrors;
+    let all = !(some || args.replicas);
     let mut found = 0;
     let mut report = serde_json::Map::new();
     let mut show = |name: &str, value: Value, text: &dyn Fn()| {
@@ -83,15 +90,15 @@ pub(super) fn dups(common: &Common, args: &DupsArgs) -> Answer {
         let pairs = mirrors(&db, &MirrorSettings::default(), args.most)?;
         found += pairs.len();
         show("mirrors", serde_json::to_value(&pairs)?, &|| {
-            for pair in &pairs {
-                let proved = if pair.proved { "proved" } else { "not proved" };
-                let (same, other) = (pair.same_texts, pair.other_texts);
-                println!(
-                    "mirror    {} and {}: {same} texts the same, {other} not; {proved}",
-                    pair.a, pair.b
-                );
-            }
+            println!("{} pairs of hosts have texts in common", number(pairs.len() as u64));
+            pairs.iter().for_each(print_mirror);
         });
+    }
+    if args.replicas {
+        let of_page = |url: &CrawlUrl| sketch::words_and_links(&config, &db, url);
+        let found_here = replicas(&db, &config.repeats.signatures, args.most, of_page)?;
+        found += found_here.pairs_total;
+        show("replicas", serde_json::to_value(&found_here)?, &|| print_replicas(&found_here));
     }
     if common.json {
         println!("{}", Value::Object(report));
@@ -134,6 +141,37 @@ fn print_hosts(rows: &[HostRow]) {
         if let Some(reason) = &row.parked {
             println!("{:>49}  parked: {reason}", "");
         }
+    }
+}
+
+fn print_mirror(pair: &MirrorPair) {
+    let (same, other) = (pair.same_texts, pair.other_texts);
+    let proved = if pair.proved { "proved" } else { "not proved" };
+    let names = match pair.kinship {
+        Kinship::Schemes => "one name, http and https",
+        Kinship::Www => "one name, with and without www",
+        Kinship::Ports => "one name, two ports",
+        Kinship::Address => "a name and a number",
+        Kinship::Names => "two names",
+    };
+    let address = if pair.one_address { "one address" } else { "no address in common" };
+    println!("mirror    {} and {}: {same} texts the same, {other} not; {proved}", pair.a, pair.b);
+    println!(
+        "          at least {:.0} % of them by chance of the sample; {names}; {address}",
+        100.0 * pair.share_at_least
+    );
+}
+
+fn print_replicas(replicas: &Replicas) {
+    let (pages, pairs) = (replicas.pages as u64, replicas.pairs_total as u64);
+    let (pages, pairs, rest) = (number(pages), number(pairs), number(replicas.left_out as u64));
+    let more = if replicas.cut { "; the crawl has more" } else { "" };
+    println!(
+        "{pairs} pairs of {pages} pages are near-replicas ({rest} have too little text{more})"
+    );
+    println!("{:<9} {:>5}  {:>5}", "", "words", "links");
+    for ReplicaPair { a, b, words, links } in &replicas.pairs {
+        println!("replica   {words:.3}  {links:.3}  {a}\n{:24}{b}", "");
     }
 }
 

@@ -11,11 +11,12 @@ use crate::archive::{RecordAt, read_at};
 use crate::config::Config;
 use crate::content::{Boilerplate, Comparison, Content, Page, SiteModel, compare};
 use crate::crawl::blocks_of;
+use crate::crawl::replicas::PageWords;
 use crate::db::Db;
 use crate::db::families::{dust as sites, urls};
 use crate::extract::{self, Extracted};
 use crate::frontier::UrlState;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Site};
 
 /// Bytes of a file or a payload that are read.
 const BODY_MAX: usize = 32 << 20;
@@ -134,10 +135,33 @@ fn boilerplate(config: &Config, pages: [&Source; 2]) -> Result<Arc<Boilerplate>,
     let sites = pages.map(|page| page.url.as_ref().map(CrawlUrl::site));
     let [Some(site), Some(other)] = sites else { return Ok(Arc::default()) };
     let db = look::open_if_there(config)?.filter(|_| site == other);
-    let Some(db) = db else { return Ok(Arc::default()) };
-    let stored = sites::get(&db, sites::Kind::Model, site.as_str())?;
+    db.map_or_else(|| Ok(Arc::default()), |db| of_site(&db, &site))
+}
+
+fn of_site(db: &Db, site: &Site) -> Result<Arc<Boilerplate>, Failed> {
+    let stored = sites::get(db, sites::Kind::Model, site.as_str())?;
     let model = stored.and_then(|bytes| SiteModel::decode(&bytes)).unwrap_or_default();
     Ok(model.boilerplate())
+}
+
+/// Returns what the signatures of an archived page are made of; a page that the archive cannot give
+/// has no words.
+pub(super) fn words_and_links(
+    config: &Config,
+    db: &Db,
+    url: &CrawlUrl,
+) -> Result<PageWords, Failed> {
+    let Ok((content_type, body)) = archived(config, db, url) else {
+        return Ok(PageWords::default());
+    };
+    let source = Source::of(config, url.as_str(), url, content_type.as_deref(), &body, true);
+    let blocks = blocks_of(&source.extracted);
+    let page = Page { blocks: &blocks, links: source.extracted.links.len() };
+    let known = of_site(db, &url.site())?;
+    let analysis = Content::new(config.content.clone()).analyse(&page, &known);
+    let words = if analysis.thin { Vec::new() } else { analysis.main_words };
+    let links = source.extracted.links.iter().map(|link| link.url.fingerprint());
+    Ok(PageWords { words, links: links.collect() })
 }
 
 impl Source {

@@ -3,7 +3,7 @@
 //!
 //! The way of a page: a visit takes [`HostContent::errors`], a snapshot, and judges the page it has
 //! analysed with [`HostErrors::judge`]; the loop then gives the outcome to [`HostContent::settle`],
-//! which says what follows for the archive, the links and the host. An answer to a probe goes to
+//! which says how the host is treated from now on. An answer to a probe goes to
 //! [`HostContent::note_probe`] instead.
 
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 
 use super::Analysis;
 use super::probes::{Probe, plan};
-use super::seen_text::{FollowRepeats, Known, SeenText};
 use super::site_model::Reader;
 use super::soft_error::HostErrors;
 use super::trap::{Brought, HostTrap, Level, Transition, TrapSettings, section_of};
@@ -57,8 +56,6 @@ pub struct Outcome<'a> {
 /// What follows from a page.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// What the archive and the links make of it; links of junk are not followed.
-    pub seen: SeenText,
     /// How links into its section are treated now.
     pub level: Level,
     /// Changes of level, to be logged.
@@ -112,7 +109,6 @@ impl HostContent {
     /// Takes note of a page, and says what follows.
     pub fn settle(&mut self, page: &Outcome<'_>, settings: &HostSettings) -> Settled {
         let section = section_of(page.target);
-        let before = self.trap.level(section);
         let mut changes = Vec::new();
         if let Some(analysis) = page.analysis {
             if !page.junk && !self.errors.has_sample() {
@@ -129,17 +125,7 @@ impl HostContent {
             };
             changes = self.trap.note(section, &brought, &settings.trap);
         }
-        let known = Known {
-            payload: page.known_payload,
-            text: page.known_text,
-            thin: page.analysis.is_none_or(|analysis| analysis.thin),
-            host: before,
-        };
-        let mut seen = SeenText::decide(known, FollowRepeats::Auto);
-        if page.junk {
-            (seen.follow, seen.reason) = (false, "no content: a soft error");
-        }
-        Settled { seen, level: self.trap.level(section), changes }
+        Settled { level: self.trap.level(section), changes }
     }
 
     /// Encodes what is known, for storage: whether probes were planned u8, the length u32 of the
@@ -170,7 +156,7 @@ mod tests {
     use crate::content::junk::SoftHost;
     use crate::content::pages::borrowed;
     use crate::content::soft_error::{Answer, Junk};
-    use crate::content::{Boilerplate, Content, Page, Repeat};
+    use crate::content::{Boilerplate, Content, Page};
 
     fn analysed(blocks: &[crate::content::pages::OwnBlock]) -> Analysis {
         let blocks = borrowed(blocks);
@@ -197,7 +183,7 @@ mod tests {
         for n in 0..settings.probe_after_pages {
             let page = analysed(&soft.page(u64::from(n)));
             let settled = host.settle(&outcome(&format!("/a/{n}"), &page), &settings);
-            assert!(settled.seen.follow && settled.changes.is_empty());
+            assert!(settled.changes.is_empty());
         }
         let probes = host.probes_due(1, &["/a/1.html"], &settings);
         assert!((2..=4).contains(&probes.len()));
@@ -218,23 +204,19 @@ mod tests {
         };
         let junk = host.errors().judge(&answer).unwrap();
         assert_eq!(junk.junk, Junk::Soft404);
-        let page = Outcome { junk: true, ..outcome("/a/gone.html", &analysis) };
-        assert!(!host.settle(&page, &settings).seen.follow);
         assert_eq!(HostContent::decode(&host.encode()), Some(host.clone()));
         assert_eq!(HostContent::decode(&host.encode()[1..]), None);
     }
 
     #[test]
-    fn repeats_are_followed_until_the_host_is_slowed() {
+    fn a_host_that_repeats_itself_is_slowed_until_it_is_forgiven() {
         let (soft, settings) = (SoftHost::new(10), HostSettings::default());
         let mut host = HostContent::default();
         let page = analysed(&soft.page(1));
         let again = Outcome { known_text: true, ..outcome("/a/1?s=1", &page) };
-        let first = host.settle(&again, &settings);
-        assert_eq!((first.seen.repeat, first.seen.follow), (Some(Repeat::Text), true));
+        assert_eq!(host.settle(&again, &settings).level, Level::Healthy);
         let settled: Vec<Settled> = (0..20).map(|_| host.settle(&again, &settings)).collect();
         assert_eq!(settled[19].level, Level::Slowed);
-        assert!(!settled[19].seen.follow);
         assert!(settled.iter().any(|settled| !settled.changes.is_empty()));
         host.forgive();
         assert_eq!(host.trap().worst(), Level::Healthy);
@@ -254,7 +236,6 @@ mod tests {
         };
         for _ in 0..50 {
             let settled = host.settle(&image, &HostSettings::default());
-            assert_eq!(settled.seen.repeat, Some(Repeat::Payload));
             assert_eq!(settled.level, Level::Healthy);
         }
     }

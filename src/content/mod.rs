@@ -66,7 +66,6 @@ pub mod mirror;
 pub mod near;
 mod phrases;
 pub mod probes;
-mod seen_text;
 mod shingle;
 pub mod signature;
 mod site_model;
@@ -91,11 +90,10 @@ mod replicas;
 
 pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
-pub use seen_text::{FollowRepeats, Known, Repeat, SeenText};
 pub use shingle::{
     THIN_SHINGLES, containment, is_thin, min_hashes, min_hashes_text, resemblance, shingles,
 };
-pub use site_model::{Boilerplate, SiteModel};
+pub use site_model::{Boilerplate, Room, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
 pub use word_set::{Overlap, WORDS_KEPT, WordSet};
 pub use words::Words;

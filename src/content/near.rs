@@ -8,28 +8,34 @@
 //! | bands x bins | 0.5 | 0.6 | 0.7 | 0.8 | 0.9 |
 //! |---|---|---|---|---|---|
 //! | 16 x 6 | 0.22 | 0.53 | 0.87 | 0.992 | 1.000 |
-//! | 25 x 5 (default) | 0.55 | 0.87 | 0.99 | 1.000 | 1.000 |
+//! | 25 x 5 | 0.55 | 0.87 | 0.990 | 1.000 | 1.000 |
+//! | 16 x 4 (default) | 0.65 | 0.89 | 0.988 | 1.000 | 1.000 |
 //! | 32 x 4 | 0.87 | 0.99 | 1.000 | 1.000 | 1.000 |
 //!
-//! Five bins are 40 bits, so at 100 million pages an unrelated page turns up as a candidate once in
-//! 400 look-ups. On two versions of real documentation (`tests/bench/versions.rs`) the default
-//! found every page of which at least 95 % of the words were unchanged, nine in ten of those with
-//! at least 90 %, and no pair of which less than half was unchanged.
+//! What a page costs is its bands: each is a row to write and a place to look. So the default has
+//! the fewest that still find 0.99 of what resembles by 0.7. Its four bins are 32 bits: at 100
+//! million pages an unrelated page turns up as a candidate once in three look-ups, which is one
+//! sketch to read and refuse; five bins would make that once in 400, for nine rows more. On two
+//! versions of real documentation (`tests/bench/versions.rs`) the index found every page of which
+//! at least 95 % of the words were unchanged, nine in ten of those with at least 90 %, and no pair
+//! of which less than half was unchanged.
 //!
-//! **Plan for 100 million pages.** In a sorted key-value store: key = band u8, bins 5 bytes, page
-//! u64 (14 bytes, no value); sketch of a page under its id (8 + 128 bytes). A page costs 25 x 14 +
-//! 136 = 486 bytes: 48.6 GB, of which prefix compression saves about 10 GB (the keys of a band are
-//! dense: neighbours share three of their first six bytes), and 13 GB of sketches do not compress.
-//! At 1,000 pages a second that is 0.5 MB/s of new data, 5 MB/s with a write amplification of ten.
-//! Look-ups would be 25 prefix seeks a page, 25,000 a second, more than one disk likes. So a large
-//! crawl only *puts* while it runs, and finds its pairs by one walk in key order
-//! ([`pairs_in_key_order`]): candidates stand side by side, 35 GB are read in sequence, and
-//! sketches only of those that share a key. Exact repeats are known by their digests and never
-//! enter. Memory is the store's cache, whatever it is set to. Where near-duplicates must be known
-//! at once, [`MemoryBands`] answers for the last `n` texts in 284 bytes each; a million of them
-//! were looked up and inserted in 7 us each, 90,850 planted near-duplicates of resemblance 0.9 with
-//! a recall of 1.000 and nothing wrong (`cargo bench --bench near -- index`); in the state, on
-//! disk, 367 us and 207 us of a busy machine, with a recall of 0.96 (`-- stored`).
+//! **Plan for 100 million pages.** In a sorted key-value store: key = band and bins 8 bytes, page
+//! u64 (16 bytes, no value); under its id the URL's fingerprint and the sketch of a page (9 + 16 +
+//! 128 bytes). A page costs 16 x 16 + 153 = 409 bytes: 41 GB, of which prefix compression saves
+//! about a quarter (the keys of a band are dense: neighbours share three of their bytes), while the
+//! 13 GB of sketches do not compress. At 1,000 pages a second that is 0.4 MB/s of new data, 4 MB/s
+//! with a write amplification of ten. Look-ups would be 16 prefix seeks a page, 16,000 a second,
+//! more than one disk likes. So a large crawl only *puts* while it runs, and finds its pairs by one
+//! walk in key order ([`pairs_in_key_order`]): candidates stand side by side, 26 GB are read in
+//! sequence, and sketches only of those that share a key: of those that share it by chance some 37
+//! million, half an hour of reading. Exact repeats are known by their digests and never enter.
+//! Memory is the store's cache, whatever it is set to. Where near-duplicates must be known at once,
+//! [`MemoryBands`] answers for the last `n` texts in some 270 bytes each.
+//!
+//! Both stores answer the same as long as no key has more pages than are looked at: of one key
+//! [`MemoryBands`] has the newest four, the state's index the first eight in the order of their
+//! ids. Of a cluster of more pages each so names another few; whichever they are, they are members.
 //!
 //! Pairs and clusters are different answers, as resemblance is not transitive: a chain of versions
 //! is one cluster whose ends may have nothing in common. [`clusters`] therefore says of each how
@@ -63,7 +69,7 @@ pub struct NearSettings {
 
 impl Default for NearSettings {
     fn default() -> Self {
-        NearSettings { bands: 25, bins: 5, resemblance_min: 0.7 }
+        NearSettings { bands: 16, bins: 4, resemblance_min: 0.7 }
     }
 }
 
@@ -178,13 +184,21 @@ impl<S: BandStore> NearIndex<S> {
         Ok(found)
     }
 
+    /// Adds a page.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn add(&mut self, page: PageId, sketch: &WideSketch) -> Result<(), S::Error> {
+        self.store.put(page, sketch, &band_keys(sketch, &self.settings))
+    }
+
     /// Finds the near-duplicates of a page, then adds the page.
     ///
     /// # Errors
     /// Those of the store.
     pub fn insert(&mut self, page: PageId, sketch: &WideSketch) -> Result<Vec<Pair>, S::Error> {
         let found = self.find(sketch)?;
-        self.store.put(page, sketch, &band_keys(sketch, &self.settings))?;
+        self.add(page, sketch)?;
         let others = found.into_iter().filter(|(other, _)| *other != page);
         Ok(others.map(|(other, resemblance)| Pair::new(page, other, resemblance)).collect())
     }

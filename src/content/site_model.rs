@@ -109,6 +109,17 @@ const EVERYWHERE: f64 = 0.3;
 /// A page bears witness if at least this share of its windows is its own.
 const OWN_SHARE: f64 = 0.34;
 
+/// Whether there is memory for the sample of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// As much as a sample may take.
+    Ample,
+    /// Other sites wait for it: a sample ends when it can tell what is on a quarter of the pages.
+    Short,
+    /// None: no sample begins.
+    Full,
+}
+
 impl Default for SiteModel {
     fn default() -> Self {
         let published = Boilerplate::new(0, true, Vec::new());
@@ -139,10 +150,30 @@ impl SiteModel {
         std::mem::size_of::<Self>() + sample + 6 * self.published.windows.capacity()
     }
 
+    /// Whether a sample is being taken.
+    pub fn is_sampling(&self) -> bool {
+        self.sample.is_some()
+    }
+
+    /// Whether the next page should begin a sample.
+    pub fn is_due(&self) -> bool {
+        self.sample.is_none() && self.pages >= self.next_sample_at
+    }
+
+    /// Lets go of a sample, to begin a new one when there is room; what was published stays.
+    pub fn rest(mut self) -> Self {
+        if self.sample.take().is_some() {
+            self.next_sample_at = self.pages;
+            let Boilerplate { version, windows, .. } = &*self.published;
+            self.published = Arc::new(Boilerplate::new(*version, false, windows.clone()));
+        }
+        self
+    }
+
     /// Takes note of a page of the site; returns whether a new snapshot was published.
-    pub fn observe(&mut self, page: &Analysis, settings: &Settings) -> bool {
+    pub fn observe(&mut self, page: &Analysis, settings: &Settings, room: Room) -> bool {
         self.pages += 1;
-        if self.sample.is_none() && self.pages >= self.next_sample_at {
+        if room != Room::Full && self.is_due() {
             self.sample = Some(Sample::default());
             self.publish(self.published.windows.clone());
             return true;
@@ -156,7 +187,13 @@ impl SiteModel {
         }
         sample.publish_at = sample.pages * 2;
         let windows = sample.frequent(settings);
-        if sample.pages >= settings.sample_pages_max {
+        let enough = match room {
+            Room::Ample => settings.sample_pages_max,
+            Room::Short | Room::Full => {
+                settings.sample_pages_max.min(2 * settings.sample_pages_min)
+            }
+        };
+        if sample.pages >= enough {
             self.sample = None;
             self.next_sample_at = self.pages.saturating_mul(RESAMPLE_GROWTH);
         }
@@ -250,14 +287,12 @@ fn run_below(counts: &[Count], window: u32) -> usize {
 }
 
 /// First byte of an encoded model; another layout gets another.
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 
 impl SiteModel {
-    /// Encodes the model for storage: layout u8, then numbers little-endian (see the source).
-    ///
-    /// `with_sample` keeps the sample in progress too, at most 8 bytes times
-    /// [`Settings::sample_windows_max`]; without it a restart begins the sample anew.
-    pub fn encode(&self, with_sample: bool) -> Vec<u8> {
+    /// Encodes the model for storage: layout u8, then numbers little-endian (see the source). A
+    /// sample in progress is not kept, as it is many times as large: it begins anew.
+    pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         out.extend(self.pages.to_le_bytes());
         out.extend(self.next_sample_at.to_le_bytes());
@@ -265,21 +300,6 @@ impl SiteModel {
         out.push(u8::from(self.published.learning));
         put_len(&mut out, self.published.windows.len());
         self.published.windows.iter().for_each(|window| out.extend(window.to_le_bytes()));
-        let Some(sample) = self.sample.as_ref().filter(|_| with_sample) else {
-            out.push(0);
-            return out;
-        };
-        out.push(1);
-        out.extend(sample.pages.to_le_bytes());
-        out.extend(sample.publish_at.to_le_bytes());
-        put_len(&mut out, sample.texts.len());
-        sample.texts.iter().for_each(|text| out.extend(text.to_le_bytes()));
-        put_len(&mut out, sample.counts.len());
-        for count in &sample.counts {
-            out.extend(count.window.to_le_bytes());
-            out.extend(count.pages.to_le_bytes());
-            out.extend(count.witnesses.to_le_bytes());
-        }
         out
     }
 
@@ -290,29 +310,10 @@ impl SiteModel {
         let (pages, next_sample_at) = (read.u64()?, read.u64()?);
         let (version, learning) = (read.u32()?, read.u8()? != 0);
         let windows = read.list(4, Reader::u32)?;
-        let sample = match read.u8()? {
-            0 => learning.then(Sample::default),
-            _ => Some(Sample {
-                pages: read.u32()?,
-                publish_at: read.u32()?,
-                texts: read.list(8, Reader::u64)?,
-                counts: read.list(8, Count::decode)?,
-            }),
-        };
-        let sorted = windows.is_sorted()
-            && sample.as_ref().is_none_or(|kept| kept.texts.is_sorted() && kept.counts.is_sorted());
-        (read.0.is_empty() && sorted && sample.is_some() == learning).then_some(())?;
+        (read.0.is_empty() && windows.is_sorted()).then_some(())?;
+        let sample = learning.then(Sample::default);
         let published = Arc::new(Boilerplate::new(version, learning, windows));
         Some(SiteModel { pages, next_sample_at, sample, published })
-    }
-}
-
-impl Count {
-    fn decode(read: &mut Reader<'_>) -> Option<Count> {
-        let window = read.u32()?;
-        let (pages, witnesses) = (read.take()?, read.take()?);
-        let (pages, witnesses) = (u16::from_le_bytes(pages), u16::from_le_bytes(witnesses));
-        Some(Count { window, pages, witnesses })
     }
 }
 
@@ -381,7 +382,7 @@ mod tests {
         let blocks = page(&[MENU, article, &counter]);
         let page = Page { blocks: &blocks, ..Page::default() };
         let analysis = content.analyse(&page, &model.boilerplate());
-        model.observe(&analysis, &Settings::default());
+        model.observe(&analysis, &Settings::default(), Room::Ample);
         analysis
     }
 
@@ -446,7 +447,7 @@ mod tests {
             let blocks = blocks(if n % 2 == 0 { 0 } else { n });
             let page = Page { blocks: &blocks, ..Page::default() };
             let analysis = content.analyse(&page, &model.boilerplate());
-            model.observe(&analysis, &Settings::default());
+            model.observe(&analysis, &Settings::default(), Room::Ample);
         }
         let blocks = blocks(0);
         let again =
@@ -467,7 +468,7 @@ mod tests {
             let blocks = blocks(n);
             let page = Page { blocks: &blocks, ..Page::default() };
             let analysis = content.analyse(&page, &model.boilerplate());
-            model.observe(&analysis, &Settings::default());
+            model.observe(&analysis, &Settings::default(), Room::Ample);
             last = Some(analysis);
         }
         assert!(model.boilerplate().len() > 5, "the menu is known");
@@ -478,16 +479,43 @@ mod tests {
     fn a_model_survives_its_encoding_and_nothing_else_is_taken_for_one() {
         for pages in [0, 10, 30, 250] {
             let (model, _) = taught(pages);
-            let bytes = model.encode(true);
-            assert_eq!(SiteModel::decode(&bytes).as_ref(), Some(&model));
+            let bytes = model.encode();
+            let again = SiteModel::decode(&bytes).unwrap();
+            assert_eq!(again.boilerplate(), model.boilerplate());
+            assert_eq!((again.pages(), again.is_sampling()), (model.pages(), model.is_sampling()));
+            assert_eq!(SiteModel::decode(&again.encode()), Some(again));
             for cut in [0, 1, 8, bytes.len() - 1] {
                 assert_eq!(SiteModel::decode(&bytes[..cut]), None);
             }
-            let small = SiteModel::decode(&model.encode(false)).unwrap();
-            assert_eq!(small.boilerplate(), model.boilerplate());
         }
         assert_eq!(SiteModel::decode(&[9; 64]), None);
         assert_eq!(SiteModel::decode(&[1; 64]), None);
+    }
+
+    #[test]
+    fn a_sample_that_others_wait_for_ends_early_and_one_that_rests_begins_anew() {
+        let settings = Settings::default();
+        let (mut model, mut content) =
+            (SiteModel::default().rest(), Content::new(settings.clone()));
+        let mut teach = |model: &mut SiteModel, pages: std::ops::Range<u32>, room| {
+            for n in pages {
+                let blocks = page(&[MENU, &article(n)]);
+                let page = Page { blocks: &blocks, ..Page::default() };
+                let analysis = content.analyse(&page, &model.boilerplate());
+                model.observe(&analysis, &settings, room);
+            }
+        };
+        teach(&mut model, 0..50, Room::Full);
+        assert!(model.is_due() && model.boilerplate().is_empty());
+        teach(&mut model, 50..60, Room::Ample);
+        assert!(model.is_sampling());
+        model = model.rest();
+        assert!(!model.is_sampling() && model.is_due());
+        teach(&mut model, 60..84, Room::Short);
+        assert!(model.is_sampling());
+        teach(&mut model, 84..85, Room::Short);
+        assert!(!model.is_sampling() && !model.is_due());
+        assert!(!model.boilerplate().is_empty());
     }
 
     #[test]
@@ -498,7 +526,7 @@ mod tests {
             let blocks = page(&[MENU, &article(n)]);
             let page = Page { blocks: &blocks, ..Page::default() };
             let analysis = content.analyse(&page, &model.boilerplate());
-            model.observe(&analysis, &settings);
+            model.observe(&analysis, &settings, Room::Ample);
             assert!(model.memory() < 500 * 8 + 2 * 100 * 8 + 6 * 500 + 1000);
         }
         assert!(!model.boilerplate().is_empty(), "the frequent windows outlive the rare");

@@ -702,7 +702,7 @@ mod tests {
     }
 
     use crate::content::pages::{Chance, OwnBlock, Site, article, borrowed, edit, text, written};
-    use crate::content::{BlockKind, Content, Page, Settings, SiteModel};
+    use crate::content::{BlockKind, Content, Page, Room, Settings, SiteModel};
 
     /// Crawls `pages` pages of a made-up host through the whole content stage; returns after how
     /// many pages each level was first reached, and how many pages of text the host had brought.
@@ -718,7 +718,7 @@ mod tests {
             let blocks = borrowed(&blocks);
             let known = model.boilerplate();
             let analysis = content.analyse(&Page { blocks: &blocks, links: 0 }, &known);
-            model.observe(&analysis, content.settings());
+            model.observe(&analysis, content.settings(), Room::Ample);
             let brought = Brought {
                 core_digest: analysis.core_digest,
                 sample: analysis.sample,

@@ -17,10 +17,11 @@ use crate::content::near::{BandKey, NearSettings, Pair, clusters, pairs_in_key_o
 use crate::content::trap::Level;
 use crate::db::families::content::{self as contents, Kind};
 use crate::db::families::dust::{self as sites, Kind as SiteKind};
-use crate::db::families::{hosts, urls};
+use crate::db::families::{hosts, names, urls};
 use crate::db::{Db, DbError};
+use crate::dns::History;
 use crate::frontier::{HostStatus, UrlState};
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Host};
 
 /// Groups of pages with the same text that are told apart; pages of further ones are only counted.
 pub const GROUPS_MAX: usize = 1_000_000;
@@ -173,7 +174,7 @@ pub fn nearly(db: &Db, settings: &NearSettings, most: usize) -> Result<Nearly, D
 }
 
 /// Returns for every page that has a near-duplicate the cluster that it is in, named by its first
-/// member. A page is the first half of the fingerprint of its URL; 16 bytes each.
+/// member. A page is the last half of the fingerprint of its URL; 16 bytes each.
 ///
 /// # Errors
 /// Returns what the database says.
@@ -310,23 +311,45 @@ pub fn mirrors(
     settings: &MirrorSettings,
     most: usize,
 ) -> Result<Vec<MirrorPair>, DbError> {
-    let mut mirrors = Mirrors::default();
+    let (mut mirrors, mut failed) = (Mirrors::default(), None);
+    let mut addresses: HashMap<Host, Option<String>> = HashMap::new();
     urls::each(db, |_, record| {
         if let UrlState::Done(done) = record.state
             && let Some(digest) = done.text_digest
             && let Ok(url) = CrawlUrl::parse(&record.url)
         {
+            let host = url.host();
+            if addresses.len() < settings.hosts_max && !addresses.contains_key(&host) {
+                match address_of(db, &host) {
+                    Ok(address) => drop(addresses.insert(host.clone(), address)),
+                    Err(error) => failed = Some(error),
+                }
+            }
             let origin = url.origin().to_string();
             let text = TextDigest::from_bytes(digest.to_be_bytes());
             let target = url.path_and_query();
-            let page = MirrorPage { origin: &origin, target, text, address: None };
-            mirrors.note(&page, settings);
+            let address = addresses.get(&host).and_then(Option::as_deref);
+            mirrors.note(&MirrorPage { origin: &origin, target, text, address }, settings);
         }
-        true
+        failed.is_none()
     })?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let mut pairs = mirrors.report(settings);
     pairs.truncate(most);
     Ok(pairs)
+}
+
+/// Returns the address that a host had last: a number is its own.
+fn address_of(db: &Db, host: &Host) -> Result<Option<String>, DbError> {
+    if let Some(address) = host.ip() {
+        return Ok(Some(address.to_string()));
+    }
+    let stored = names::get(db, host.as_str())?;
+    let history = stored.and_then(|bytes| History::decode(&bytes).ok());
+    let last = history.as_ref().and_then(|history| history.intervals().last());
+    Ok(last.and_then(|interval| interval.addresses.first()).map(ToString::to_string))
 }
 
 #[cfg(test)]

@@ -90,6 +90,10 @@ pub struct Line {
     pub declared: Option<String>,
     /// Links found.
     pub links: u32,
+    /// Where the text was known, or the links were not followed: the reason of the follow gate,
+    /// `followed`, `duplicate-content`, `soft-error` or `page-nofollow`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<String>,
     /// Address that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,

@@ -138,3 +138,54 @@ impl BandStore for StoredBands<'_> {
         stored_sketch(self.db, page)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::near::MemoryBands;
+    use crate::content::sketch;
+    use crate::db::MemoryEnv;
+
+    /// The sketch of a text of 200 shingles, `changed` of them its own.
+    fn text(base: u64, own: u64, changed: u64) -> WideSketch {
+        let shingle = |at: u64| match at < changed {
+            true => xxhash_rust::xxh3::xxh3_64(&(own << 32 | at).to_be_bytes()),
+            false => xxhash_rust::xxh3::xxh3_64(&(base << 8 | at).to_be_bytes()),
+        };
+        sketch(&(0..200).map(shingle).collect::<Vec<_>>()).unwrap().1
+    }
+
+    #[test]
+    fn the_index_of_the_state_answers_as_the_one_in_memory() {
+        let env = MemoryEnv::new().unwrap();
+        let mut db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let settings = NearSettings::default();
+        let bands = MemoryBands::new(40_000, &settings);
+        let mut memory = NearIndex::new(settings.clone(), bands);
+        let (mut found, mut pages) = (0, 0u64);
+        for base in 0..1000 {
+            // A third of the texts comes again twice, more and more changed: at the end out of
+            // reach.
+            for version in 0..if base % 3 == 0 { 3 } else { 1 } {
+                let sketch = text(base, pages + 1, version * base / 20);
+                let url = Fingerprint::of(&format!("http://a.test/{pages}"));
+                let stored = alike(&db, &settings, url, &sketch).unwrap();
+                let Ok(held) = memory.find(&sketch);
+                let stored = stored.map(|near| (page_id(near.url), near.resemblance));
+                assert_eq!(stored, held.first().copied(), "version {version} of {base}");
+                found += u64::from(stored.is_some());
+                let mut batch = Batch::default();
+                put(&db, &mut batch, &settings, url, &sketch).unwrap();
+                db.commit(batch).unwrap();
+                let Ok(()) = memory.add(page_id(url), &sketch);
+                pages += 1;
+            }
+            if base == 500 {
+                // What is opened again stands in files.
+                drop(db);
+                db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+            }
+        }
+        assert!((300..667).contains(&found), "{found}");
+    }
+}

@@ -18,6 +18,7 @@ use crate::clock::Timestamp;
 use crate::content::host::{HostContent, HostSettings, Outcome, Settled};
 use crate::content::near::NearSettings;
 use crate::content::probes::Probe;
+use crate::content::signature::SignatureSettings;
 use crate::content::soft_error::HostErrors;
 use crate::content::trap::{Level, section_of};
 use crate::db::families::dust::{self as sites, Kind};
@@ -48,6 +49,9 @@ pub struct RepeatSettings {
     pub host: HostSettings,
     /// When two texts are near-duplicates.
     pub near: NearSettings,
+    /// When two pages of a finished crawl are near-replicas by their signatures, for `crawler dups
+    /// --replicas`.
+    pub signatures: SignatureSettings,
 }
 
 impl Default for RepeatSettings {
@@ -57,6 +61,7 @@ impl Default for RepeatSettings {
             hosts_held: 1024,
             host: HostSettings::default(),
             near: NearSettings::default(),
+            signatures: SignatureSettings::default(),
         }
     }
 }

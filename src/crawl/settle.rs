@@ -275,10 +275,14 @@ impl State {
         if let Some(near) = &facts.near
             && let Some(known) = urls::get(&self.db, near.url)?
         {
+            let (page, like) = (waiting.fingerprint, near.url);
+            let page = (near::page_id(page), line.url.as_str());
+            self.seen_of.clusters.note(page, (near::page_id(like), &known.url));
             line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
         }
-        let version = self.follow(batch, admitted, facts, standing, now)?;
+        let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
         line.rules = version;
+        line.follow = follow;
         let done = DoneState {
             at: visit.began,
             status: answer.status,
@@ -406,7 +410,7 @@ impl State {
     }
 
     /// Offers the links of a page to the schedule gate, redirects first; returns the version of the
-    /// rules that judged them.
+    /// rules that judged them and, where the text was known or they were not followed, why.
     fn follow(
         &mut self,
         batch: &mut Batch,
@@ -414,7 +418,7 @@ impl State {
         facts: &PageFacts,
         standing: Standing,
         now: Timestamp,
-    ) -> Result<u64, CrawlError> {
+    ) -> Result<(u64, Option<String>), CrawlError> {
         let waiting = &admitted.lease.waiting;
         let mut links: Vec<Link> = Vec::new();
         if let Some(target) = &facts.redirect {
@@ -441,7 +445,9 @@ impl State {
             hops: waiting.hops,
             stale: standing.repeats || standing.last || facts.repeats.is_some(),
         };
-        Ok(self.discover(batch, &via, &links, now)?)
+        let says = !facts.links.is_empty() && (!verdict.accept || facts.repeats.is_some());
+        let reason = says.then(|| verdict.code().to_owned());
+        Ok((self.discover(batch, &via, &links, now)?, reason))
     }
 
     fn settle_robots(

@@ -19,6 +19,9 @@ pub const HOSTS_MAX: usize = 200;
 /// Reasons that are counted apart: all codes, and more statuses than there are.
 const REASONS_MAX: usize = 1_000;
 
+/// Clusters of near-duplicates that are shown.
+const CLUSTERS_MAX: usize = 8;
+
 /// Fetches, rules and failures that are shown, of each.
 const SHOWN_MAX: usize = 64;
 
@@ -167,6 +170,18 @@ pub struct DustView {
     pub rules: Vec<RuleLine>,
 }
 
+/// Pages with nearly the same text.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClusterLine {
+    /// How many pages, since the program started.
+    pub pages: u64,
+    /// The page that others were like first.
+    pub url: String,
+    /// The page that came last.
+    pub newest: String,
+}
+
 /// The lists of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -177,6 +192,8 @@ pub struct View {
     pub flights: Vec<FlightLine>,
     /// Failures, latest first.
     pub faults: Vec<FaultLine>,
+    /// Clusters of near-duplicates, the largest first.
+    pub clusters: Vec<ClusterLine>,
     /// How often each reason was given, most frequent first.
     pub reasons: Vec<(String, u64)>,
     /// Learning.
@@ -215,10 +232,17 @@ impl State {
             url: fault.url.clone(),
             what: fault.what.clone(),
         });
+        let clusters = self.seen_of.clusters.largest(CLUSTERS_MAX).into_iter();
+        let clusters = clusters.map(|cluster| ClusterLine {
+            pages: cluster.pages,
+            url: cluster.url.clone(),
+            newest: cluster.newest.clone(),
+        });
         View {
             hosts: self.active_hosts(now),
             flights: Vec::new(),
             faults: faults.collect(),
+            clusters: clusters.collect(),
             reasons,
             dust: self.dust_view(),
             orders_left: self.changes.jobs.len(),

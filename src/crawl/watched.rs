@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::clusters::Clusters;
 use crate::clock::Timestamp;
 use crate::dust::{Evidence, Rule, RuleEvent, RuleId, RuleState, Source};
 
@@ -39,6 +40,8 @@ pub(super) struct KnownRule {
 pub(super) struct Watched {
     pub(super) rules: BTreeMap<RuleId, KnownRule>,
     pub(super) faults: VecDeque<Fault>,
+    /// What is nearly the same.
+    pub(super) clusters: Clusters,
     pub(super) audits: u64,
     /// Probe fetches of all rules.
     pub(super) probes: u64,

@@ -50,6 +50,7 @@ pub(super) fn view(snapshot: &Snapshot) -> Value {
         fields.insert("why".to_owned(), json!({ "now": now, "then": why }));
         let latest: Vec<_> = snapshot.view.faults.iter().take(FAULTS_MAX).collect();
         fields.insert("faults".to_owned(), json!(latest));
+        fields.insert("clusters".to_owned(), json!(snapshot.view.clusters));
         fields.insert("outcomes".to_owned(), outcomes(snapshot));
         let bounds = json!({
             "fetch_ms": FETCH_BOUNDS_MS,
@@ -116,7 +117,9 @@ fn why(snapshot: &Snapshot) -> (String, String) {
 pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
-    use crate::crawl::view::{DustView, FaultLine, HostLine, HostState, RuleLine, View};
+    use crate::crawl::view::{
+        ClusterLine, DustView, FaultLine, HostLine, HostState, RuleLine, View,
+    };
     use crate::crawl::{Ended, Remaining, Slowest, Tally};
     use crate::db::families::meta::{Counters, QueueShape};
     use crate::dust::{Evidence, RuleState, Source};
@@ -186,6 +189,11 @@ pub(super) mod tests {
                     url: "http://host.example/<b>".to_owned(),
                     what: "status 404".to_owned(),
                 }],
+                clusters: vec![ClusterLine {
+                    pages: 3,
+                    url: "http://host.example/<i>".to_owned(),
+                    newest: "http://host.example/2".to_owned(),
+                }],
                 dust: DustView {
                     learns: true,
                     enforces: true,
@@ -221,6 +229,7 @@ pub(super) mod tests {
         assert_eq!(view["outcomes"]["errors"], json!([["timeout", 2]]));
         assert_eq!(view["outcomes"]["decisions"], json!([["out-of-scope", 7]]));
         assert_eq!(view["faults"][0]["what"], "status 404");
+        assert_eq!(view["clusters"][0]["pages"], 3);
         assert_eq!(view["why"]["now"], "All 2 hosts with waiting URLs are resting.");
     }
 

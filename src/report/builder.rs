@@ -197,7 +197,7 @@ fn figures(facts: &Facts<'_>) -> Vec<Figure> {
         figure(
             "Saved by rules",
             plot::grouped(counters.suppressed),
-            format!("{} probes were spent", plot::grouped(counters.probe_requests)),
+            format!("{} were spent", content::price(&facts.state.rules)),
             false,
         ),
         figure(

@@ -150,15 +150,23 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
         id: "rules",
         title: "DUST rules",
         text: format!(
-            "{} rules were considered, {} are in force; they saved {} fetches and cost {} probes.",
+            "{} rules were considered, {} are in force; they saved {} fetches and cost {}.",
             plot::grouped(total),
             plot::grouped(enforced as u64),
             plot::grouped(saved),
-            plot::grouped(facts.state.counters.probe_requests),
+            price(&facts.state.rules),
         ),
         plots: Vec::new(),
         tables: vec![table, events],
     }
+}
+
+/// Returns what it cost to prove rules and to watch them; probes for error pages are not theirs.
+pub(super) fn price(rules: &[Rule]) -> String {
+    let sum = |of: fn(&Rule) -> u32| rules.iter().map(|rule| u64::from(of(rule))).sum::<u64>();
+    let probes = sum(|rule| rule.evidence.probes);
+    let audits = sum(|rule| rule.evidence.audits_same + rule.evidence.audits_failed);
+    format!("{} probes and {} audits", plot::grouped(probes), plot::grouped(audits))
 }
 
 /// Returns a word as JSON has it.

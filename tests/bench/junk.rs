@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::pages::{Chance, OwnBlock, Script, Site, article, borrowed, text, written};
 use super::probes::{ProbeKind, plan};
 use super::soft_error::{Answer, HostErrors, Junk};
-use super::{Analysis, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel};
+use super::{Analysis, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel};
 
 /// What a fixture is in truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -435,7 +435,7 @@ fn asked(host: &SoftHost, with_model: bool) -> (HostErrors, Arc<Boilerplate>) {
     if with_model {
         for n in 0..40 {
             let analysis = analyse(&mut content, &host.page(n), &model.boilerplate());
-            model.observe(&analysis, content.settings());
+            model.observe(&analysis, content.settings(), Room::Ample);
         }
     }
     let known = model.boilerplate();

@@ -2,7 +2,8 @@
 //! cost, on pages with known truth.
 //!
 //! `cargo bench --bench near [-- PART...]`, parts `main_text pairs widths rivals junk signatures
-//! index stored cost`; with `--profile dev` it builds faster, and times are some three times as
+//! index stored cost`; a number among them is how many texts `index` and `stored` take, and `16x4`
+//! their bands and bins. With `--profile dev` it builds faster, and times are some three times as
 //! long.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
@@ -14,8 +15,8 @@ use crawler::content::signature::{
     Form, SignatureSettings, distance, hyperlink_map, normalized, project,
 };
 use crawler::content::{
-    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel, Sketch,
-    WideSketch, probes, resemblance, shingles, signature, soft_error,
+    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel,
+    Sketch, WideSketch, probes, resemblance, shingles, signature, soft_error,
 };
 use crawler::crawl::near::{alike, put};
 use crawler::db::{Batch, Db, Settings as DbSettings};
@@ -62,7 +63,7 @@ fn taught(site: &Site, count: u64) -> SiteModel {
         let words = text(site.seed << 20 | n | 1 << 50, 150 + (n as usize * 37) % 500);
         let blocks = site.page(&article(&words, site.script, n), n);
         let analysis = analyse(&mut content, &blocks, &model.boilerplate());
-        model.observe(&analysis, &Settings::default());
+        model.observe(&analysis, &Settings::default(), Room::Ample);
     }
     model
 }
@@ -289,19 +290,33 @@ fn widths() {
     }
 }
 
-/// A million texts, one in ten a near-duplicate of an earlier one.
-/// A million texts of 200 shingles; one in ten is a copy of an earlier one with 10 changed, which
-/// is a resemblance of 190 / 210 = 0.905.
+/// Texts of 200 shingles; one in ten is a copy of an earlier one with 10 changed, which is a
+/// resemblance of 190 / 210 = 0.905. The copies of one text change the same ten, so they resemble
+/// each other as much as the original: whichever of them is named is right.
 struct Texts {
     chance: Chance,
-    is_copy: Vec<bool>,
+    /// For each text so far the one that it is a copy of, or itself.
+    originals: Vec<u64>,
 }
 
 const TEXTS: u64 = 1_000_000;
 
+fn texts_asked() -> u64 {
+    std::env::args().find_map(|arg| arg.parse().ok()).unwrap_or(TEXTS)
+}
+
+fn settings_asked() -> NearSettings {
+    let asked = std::env::args().find_map(|arg| {
+        let (bands, bins) = arg.split_once('x')?;
+        Some((bands.parse().ok()?, bins.parse().ok()?))
+    });
+    let default = NearSettings::default();
+    asked.map_or(default.clone(), |(bands, bins)| NearSettings { bands, bins, ..default })
+}
+
 impl Texts {
     fn new() -> Texts {
-        Texts { chance: Chance(99), is_copy: Vec::with_capacity(TEXTS as usize) }
+        Texts { chance: Chance(99), originals: Vec::new() }
     }
 
     fn shingles(text: u64) -> Vec<u64> {
@@ -320,61 +335,81 @@ impl Texts {
         crawler::content::sketch(shingles).expect("200 shingles are not thin").1
     }
 
-    /// Returns the sketch of the next text, and what it is a copy of.
-    fn next(&mut self) -> (WideSketch, Option<u64>) {
-        let page = self.is_copy.len() as u64;
+    /// Returns the sketch of the next text.
+    fn next(&mut self) -> WideSketch {
+        let page = self.originals.len() as u64;
         let original = if page == 0 { 0 } else { self.chance.below(page) };
-        let copies = page > 100 && self.chance.below(10) == 0 && !self.is_copy[original as usize];
-        self.is_copy.push(copies);
-        match copies {
-            true => (Self::sketch(&Self::copy(original, page)), Some(original)),
-            false => (Self::sketch(&Self::shingles(page)), None),
-        }
+        let is_copy = page > 100
+            && self.chance.below(10) == 0
+            && self.originals[original as usize] == original;
+        self.originals.push(if is_copy { original } else { page });
+        Self::sketch(&if is_copy { Self::copy(original, page) } else { Self::shingles(page) })
     }
 }
 
+/// What an index named for texts whose truth is known.
+#[derive(Default)]
+struct Named {
+    planted: u64,
+    right: u64,
+    wrong: u64,
+}
+
+impl Named {
+    /// Notes what was named for the newest text.
+    fn note(&mut self, texts: &Texts, named: Option<u64>) {
+        let (page, originals) = (texts.originals.len() - 1, &texts.originals);
+        let original = originals[page];
+        let is_right = named.is_some_and(|named| originals[named as usize] == original);
+        self.planted += u64::from(original != page as u64);
+        self.right += u64::from(is_right);
+        self.wrong += u64::from(named.is_some() && !is_right);
+    }
+}
+
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Named { planted, right, wrong } = *self;
+        let recall = right as f64 / planted as f64;
+        write!(f, "{planted} near-duplicates planted, recall {recall:.4}, {wrong} wrong")
+    }
+}
+
+/// An index in memory that holds all texts.
 fn index() {
-    let settings = NearSettings::default();
-    let mut index = NearIndex::new(settings.clone(), MemoryBands::new(TEXTS as usize, &settings));
-    let (mut planted, mut found, mut wrong) = (0u64, 0u64, 0u64);
-    let mut spent = std::time::Duration::ZERO;
-    let mut texts = Texts::new();
-    for page in 0..TEXTS {
-        let (wide, copy_of) = texts.next();
-        let start = Instant::now();
-        let Ok(pairs) = index.insert(page, &wide);
-        spent += start.elapsed();
-        if let Some(original) = copy_of {
-            planted += 1;
-            found += u64::from(pairs.iter().any(|pair| pair.a == original));
-        } else {
-            wrong += u64::from(!pairs.is_empty());
-        }
+    let (settings, count) = (settings_asked(), texts_asked());
+    let mut index = NearIndex::new(settings.clone(), MemoryBands::new(count as usize, &settings));
+    let (mut texts, mut named) = (Texts::new(), Named::default());
+    let mut spent = 0;
+    for page in 0..count {
+        let wide = texts.next();
+        let start = processor_us();
+        let Ok(found) = index.find(&wide);
+        let Ok(()) = index.add(page, &wide);
+        spent += processor_us() - start;
+        named.note(&texts, found.first().map(|(page, _)| *page));
     }
     println!(
-        "\nindex of {TEXTS} texts: {planted} near-duplicates planted (resemblance 0.905), \
-         recall {:.4}, \
-         {wrong} wrong; {:.1} us a text (find and insert), {} MB",
-        found as f64 / planted as f64,
-        spent.as_secs_f64() * 1e6 / TEXTS as f64,
+        "\nindex of {count} texts in memory: {named}; {:.1} us a text (find and add), {} MB",
+        spent as f64 / count as f64,
         index.store().memory() / 1_000_000
     );
 }
 
 /// The same texts in the state's index, one batch a page as in a crawl, each looked up before it is
-/// added; what that costs by the hundred thousand.
+/// added; what that costs by the tenth.
 fn stored() {
-    let settings = NearSettings::default();
+    let (settings, count) = (settings_asked(), texts_asked());
     let dir = tempfile::tempdir().expect("a directory");
     let db = Db::open(dir.path(), &DbSettings::default()).expect("opens");
     println!("\nindex on disk: us of processor a page to find and to put, resident MB, disk bytes");
-    let (mut planted, mut found, mut wrong) = (0u64, 0u64, 0u64);
-    let mut texts = Texts::new();
+    let (mut texts, mut named) = (Texts::new(), Named::default());
     let (mut finding, mut putting, mut before) = (0u64, 0u64, processor_us());
-    for page in 0..TEXTS {
-        let (wide, copy_of) = texts.next();
+    let part = (count / 10).max(1);
+    for page in 0..count {
+        let wide = texts.next();
         // Pages come in the order of nothing, as fingerprints do.
-        let url = Fingerprint(u128::from(Chance(page).next()) << 64 | u128::from(page));
+        let url = Fingerprint(u128::from(page) << 64 | u128::from(Chance(page).next()));
         let made = processor_us();
         let near = alike(&db, &settings, url, &wide).expect("is read");
         let looked = processor_us();
@@ -383,16 +418,9 @@ fn stored() {
         db.commit(batch).expect("is written");
         let done = processor_us();
         (finding, putting) = (finding + looked - made, putting + done - looked);
-        let near = near.map(|near| near.url.0 as u64);
-        match copy_of {
-            Some(original) => {
-                planted += 1;
-                found += u64::from(near == Some(original));
-            }
-            None => wrong += u64::from(near.is_some()),
-        }
-        if (page + 1) % 100_000 == 0 {
-            let each = |us: u64| us as f64 / 100_000.0;
+        named.note(&texts, near.map(|near| (near.url.0 >> 64) as u64));
+        if (page + 1) % part == 0 {
+            let each = |us: u64| us as f64 / part as f64;
             println!(
                 "{:>9}: find {:>6.1}, put {:>6.1}, {:>4} MB, {:>4} bytes a page",
                 page + 1,
@@ -405,11 +433,7 @@ fn stored() {
         }
     }
     before = processor_us() - before;
-    println!(
-        "{planted} planted, recall {:.4}, {wrong} wrong; {:.0} s of processor in all",
-        found as f64 / planted as f64,
-        before as f64 / 1e6
-    );
+    println!("{named}; {:.0} s of processor in all", before as f64 / 1e6);
 }
 
 /// Returns the processor time of this process, its compactions included, in microseconds.

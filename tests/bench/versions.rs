@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crawler::content::near::{MemoryBands, NearIndex, NearSettings, Pair, clusters};
 use crawler::content::{
-    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Settings, SiteModel,
+    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel,
     WideSketch, Words,
 };
 use crawler::extract;
@@ -75,7 +75,7 @@ fn judged(version: &Version, with_model: bool) -> BTreeMap<String, Judged> {
     if with_model {
         for blocks in version.values() {
             let analysis = analyse(&mut content, blocks, &model.boilerplate());
-            model.observe(&analysis, content.settings());
+            model.observe(&analysis, content.settings(), Room::Ample);
         }
     }
     let known = model.boilerplate();
@@ -172,7 +172,8 @@ fn same_names(a: &BTreeMap<String, Judged>, b: &BTreeMap<String, Judged>) {
 /// What the index finds among all pages of both versions, against the diff of each pair found.
 fn found(a: &BTreeMap<String, Judged>, b: &BTreeMap<String, Judged>) {
     let pages: Vec<(&String, &Judged)> = a.iter().chain(b).collect();
-    for (bands, bins, resemblance_min) in [(32, 4, 0.5), (25, 5, 0.7), (16, 6, 0.8)] {
+    let all = [(32, 4, 0.5), (16, 4, 0.7), (25, 5, 0.7), (16, 6, 0.8)];
+    for (bands, bins, resemblance_min) in all {
         let settings = NearSettings { bands, bins, resemblance_min };
         let mut index = NearIndex::new(settings.clone(), MemoryBands::new(pages.len(), &settings));
         let mut pairs: Vec<Pair> = Vec::new();

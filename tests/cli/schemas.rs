@@ -147,6 +147,7 @@ fn every_commands_json_is_as_documented() {
         ("ctl budget", vec![]),
         ("ctl exclude add", vec!["a.test".to_owned(), "--preview".to_owned()]),
         ("dups", vec![]),
+        ("dups --replicas", vec![]),
         ("diff", vec!["crawl".to_owned(), "crawl".to_owned()]),
         ("diff --url", vec![page("/"), "crawl".to_owned(), "crawl".to_owned()]),
         ("sketch", vec![page("/a")]),

@@ -107,6 +107,33 @@ async fn pages_that_are_not_there_are_known_whatever_their_status_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_small_site_with_many_dead_links_is_fetched_to_its_last_page_and_not_parked() {
+    // What is left at the end are dead links alone, several times as many as the site has pages.
+    let dead = |links: u32| {
+        move |site: &mut SiteSpec| {
+            (site.traps.soft_404, site.dead_links) = (true, links);
+        }
+    };
+    for seed in 0..4 {
+        let world = World::new(WebSpec::new(
+            seed,
+            vec![
+                site("tiny.test", 30, dead(300)),
+                site("small.test", 90, dead(300)),
+                site("middle.test", 250, dead(300)),
+                site("ruin.test", 120, dead(600)),
+            ],
+        ));
+        let summary = crawl(&world).await;
+        assert_eq!(summary.ended, Ended::Complete, "seed {seed}: {summary:?}");
+        assert!(summary.parked.is_empty(), "seed {seed}: {:?}", summary.parked);
+        assert_eq!(summary.reasons.get("trap-section-parked"), None, "seed {seed}");
+        assert!(summary.counters.junk > 100, "seed {seed}: {:?}", summary.counters);
+        assert_eq!(world.lost(), 0, "seed {seed}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_large_healthy_archive_is_fetched_to_its_last_page_unhindered() {
     let world = World::new(WebSpec::new(7, vec![site("archive.test", 2000, |_| {})]));
     let summary = crawl(&world).await;

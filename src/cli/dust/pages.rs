@@ -13,7 +13,7 @@ use super::super::wire::Wire;
 use super::{Exit, Failed};
 use crate::clock::{Clock, Span, Timestamp};
 use crate::config::Config;
-use crate::content::{self, Analysis, Boilerplate, Content, SiteModel};
+use crate::content::{self, Analysis, Boilerplate, Content, Room, SiteModel};
 use crate::crawl::{block_of, page_of};
 use crate::dust::{Fetched, Fetcher, Observation, paper};
 use crate::extract;
@@ -134,7 +134,7 @@ impl Pages {
                 if let Shown::Page(url, answer) = self.follow(url)
                     && let Some(analysis) = self.analyse(&url, &answer, &known)
                 {
-                    model.observe(&analysis, &self.settings);
+                    model.observe(&analysis, &self.settings, Room::Ample);
                 }
             }
             self.models.insert(site, model.boilerplate());

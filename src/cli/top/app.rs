@@ -404,6 +404,7 @@ fn clean(status: &mut Status) {
     view.hosts.iter_mut().flat_map(|host| [&mut host.name, &mut host.reason]).for_each(wash);
     view.flights.iter_mut().flat_map(|one| [&mut one.url, &mut one.purpose]).for_each(wash);
     view.faults.iter_mut().flat_map(|one| [&mut one.url, &mut one.what]).for_each(wash);
+    view.clusters.iter_mut().flat_map(|one| [&mut one.url, &mut one.newest]).for_each(wash);
     view.reasons.iter_mut().map(|(reason, _)| reason).for_each(wash);
     let rules = view.dust.rules.iter_mut();
     rules.flat_map(|rule| [&mut rule.id, &mut rule.site, &mut rule.text]).for_each(wash);

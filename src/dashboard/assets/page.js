@@ -173,6 +173,12 @@ const RULE_COLUMNS = [
   { head: "Id", className: "id", code: true, text: (rule) => rule.id },
 ];
 
+const CLUSTER_COLUMNS = [
+  { head: "Pages", className: "number", text: (cluster) => number(cluster.pages) },
+  { head: "First", className: "text", text: (cluster) => cluster.url },
+  { head: "Latest", className: "text", text: (cluster) => cluster.newest },
+];
+
 const FAULT_COLUMNS = [
   { head: "When", className: "id", text: (fault) => clock(fault.at) },
   { head: "What", className: "text", text: (fault) => fault.what },
@@ -250,6 +256,7 @@ function answers(view) {
   const sorted = (pairs) => [...pairs].sort((a, b) => b[1] - a[1]);
   const row = (tone) => ([code, n]) => [code, n, number(n), tone];
   bars(byId("errors"), "", sorted(view.outcomes.errors).map(row("bad")), "none so far");
+  list(byId("clusters"), CLUSTER_COLUMNS, view.clusters, "none so far");
   list(byId("faults"), FAULT_COLUMNS, view.faults, "none so far");
   bars(byId("decisions"), "", sorted(view.outcomes.decisions).filter(([code]) => code !== "known").slice(0, 16).map(row("")), "none so far");
 }

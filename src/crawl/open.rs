@@ -1,0 +1,285 @@
+//! Opens a crawl: a new one, or what an earlier run left, brought into order.
+
+use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use lru::LruCache;
+use tokio::sync::Notify;
+
+use super::checks::Checks;
+use super::error::CrawlError;
+use super::hosts::Hosts;
+use super::learner::{DustMode, Learner, Mind};
+use super::log::{CrawlLog, JsonLog};
+use super::models::{self, Models};
+use super::outage::Outage;
+use super::repeats::{HostTexts, RepeatSettings};
+use super::settings::Settings;
+use super::state::{Configured, State};
+use super::steer::{Changes, Jobs};
+use super::tally::Tally;
+use super::told;
+use super::watched::Watched;
+use crate::clock::Timestamp;
+use crate::db::families::meta::{self, Session};
+use crate::db::families::{dust, hosts, line, suppressed};
+use crate::db::{Batch, Db};
+use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleState};
+use crate::filter::Filter;
+use crate::frontier::{Frontier, HostStatus, PRIORITIES};
+use crate::robots;
+use crate::url::CrawlUrl;
+
+/// What a state is made of; see [`State::open`].
+#[derive(Debug)]
+pub struct Parts {
+    /// The open database.
+    pub db: Arc<Db>,
+    /// An empty frontier.
+    pub frontier: Frontier,
+    /// The five gates.
+    pub filter: Arc<Filter>,
+    /// The live rules.
+    pub rules: Arc<LiveRules>,
+    /// Bounds of the crawl.
+    pub settings: Settings,
+    /// How robots.txt is kept.
+    pub robots_settings: robots::Settings,
+    /// Product token: what robots.txt calls us.
+    pub agent: String,
+    /// The crawl log.
+    pub log: CrawlLog,
+    /// The lives of rules.
+    pub rule_log: JsonLog,
+    /// What follows from text that comes back.
+    pub repeats: RepeatSettings,
+    /// Learning of rules.
+    pub dust: Dust,
+}
+
+/// How rules are learned and applied in this run.
+#[derive(Debug, Default)]
+pub struct Dust {
+    /// What is done with what is learned; [`DustMode::Auto`] counts as `enforce` here.
+    pub mode: DustMode,
+    /// Sample, search, proof and audit.
+    pub settings: dust_rules::Settings,
+    /// The miner's thread calls this when it has said something; `None` runs it in the loop.
+    pub wake: Option<Arc<Notify>>,
+}
+
+/// What opening found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resumed {
+    /// True if there was a crawl before.
+    pub resumed: bool,
+    /// Fetched before.
+    pub done: u64,
+    /// Waiting, those that were in flight included.
+    pub queued: u64,
+    /// Fetches that were in flight when the last run ended.
+    pub interrupted: usize,
+    /// Latest time stored by the last run.
+    pub stopped: Timestamp,
+    /// How it ended: `complete`, `interrupted`, `limit`, or `killed`.
+    pub how: String,
+}
+
+impl State {
+    /// Opens a crawl: a new one, or the one that the database holds, brought into order at `now`.
+    ///
+    /// # Errors
+    /// Returns what the database or the log says.
+    pub fn open(parts: Parts, now: Timestamp) -> Result<(State, Resumed), CrawlError> {
+        let db = parts.db;
+        let session = meta::session(&db)?;
+        let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
+        let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
+        let configured = Configured {
+            politeness: parts.frontier.rules().clone(),
+            dust: parts.dust.settings.clone(),
+        };
+        let mut state = State {
+            counters: meta::counters(&db)?.unwrap_or_default(),
+            reasons: meta::reasons(&db)?.unwrap_or_default(),
+            shape: meta::shape(&db)?.unwrap_or_default(),
+            tally: Tally::default(),
+            serials: meta::serials(&db)?.unwrap_or_default(),
+            session: session.clone().unwrap_or_default(),
+            archive: meta::archive(&db)?.unwrap_or_default(),
+            frontier: parts.frontier,
+            filter: parts.filter,
+            rules: parts.rules,
+            hosts: Hosts::new(parts.settings.host_cache),
+            settings: parts.settings,
+            robots_settings: parts.robots_settings,
+            agent: parts.agent,
+            robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
+            pending_robots: HashMap::new(),
+            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
+            models: Models::new(models::SAMPLES_MAX),
+            texts: HostTexts::new(parts.repeats.hosts_held),
+            repeats: parts.repeats,
+            lookups: Vec::new(),
+            line_cursors: [0; PRIORITIES],
+            drain: VecDeque::new(),
+            log: parts.log,
+            proxy_failures: 0,
+            outage: Outage::default(),
+            widened: meta::scope(&db)?.unwrap_or_default(),
+            rule_log: parts.rule_log,
+            learner: Learner::Off,
+            enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
+            said: Vec::new(),
+            probes: HashMap::new(),
+            pairs: HashMap::new(),
+            readmit: VecDeque::new(),
+            checks: Checks::default(),
+            changes,
+            jobs: Jobs::default(),
+            configured,
+            journal: None,
+            seen_of: Watched::default(),
+            stood: HashMap::new(),
+            returning: suppressed::returning(&db, usize::MAX)?.into(),
+            db,
+        };
+        let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
+        let widened: Vec<CrawlUrl> = widened.collect();
+        state.filter = Arc::new(state.filter.with_seeds(&widened));
+        state.take_up_changes();
+        state.start_learning(parts.dust)?;
+        let resumed = state.restore(session, now)?;
+        state.take_up_jobs(now)?;
+        Ok((state, resumed))
+    }
+
+    /// Loads the rule book, puts its rules in force, and starts the miner. Boot and swap publish by
+    /// the same call.
+    fn start_learning(&mut self, how: Dust) -> Result<(), CrawlError> {
+        if how.mode == DustMode::Off {
+            return Ok(());
+        }
+        let mut samples = Vec::new();
+        dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
+        let unusable = |error: String| CrawlError::Rules(error);
+        let mut book = match meta::rule_book(&self.db)? {
+            None => RuleBook::new(how.settings),
+            Some(bytes) => {
+                let samples = samples.iter().map(Vec::as_slice);
+                RuleBook::decode(how.settings, &bytes, samples)
+                    .map_err(|error| unusable(error.to_string()))?
+            }
+        };
+        if self.enforces {
+            book = book.proving_by_pairs();
+        }
+        let hides = |state| match state {
+            RuleState::Enforced => true,
+            RuleState::Shadow => self.enforces,
+            RuleState::Candidate | RuleState::Suspended | RuleState::Retired => false,
+        };
+        for rule in book.rules().filter(|rule| !hides(rule.state)) {
+            if !suppressed::by_rule(&self.db, rule.id.0, 1)?.is_empty() {
+                self.readmit.push_back(rule.id);
+            }
+        }
+        self.seen_of.load_rules(book.rules());
+        if self.enforces {
+            self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
+        }
+        let changed = told::tell_again(&self.db, &mut book)?;
+        let probes = how.mode != DustMode::Observe && !self.enforces;
+        let mind = Mind::new(book, probes, changed);
+        self.learner = match how.wake {
+            None => Learner::Inline(Box::new(mind)),
+            Some(wake) => Learner::spawn(mind, move || wake.notify_one())
+                .map_err(|why| unusable(format!("cannot start a thread: {why}")))?,
+        };
+        Ok(())
+    }
+
+    fn restore(&mut self, before: Option<Session>, now: Timestamp) -> Result<Resumed, CrawlError> {
+        let db = self.db.clone();
+        let mut batch = Batch::default();
+        let interrupted = self.release_leases(&mut batch, now)?;
+        self.keep_rests_of_log(now)?;
+        self.counters.queued += self.counters.in_flight;
+        self.counters.in_flight = 0;
+        let counts = line::count(&db)?;
+        for (priority, count) in counts.iter().enumerate() {
+            (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
+        }
+        let mut given_up = Vec::new();
+        hosts::each(&db, |record| {
+            self.count_closed(&record.status);
+            if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
+                given_up.push(record.id);
+            }
+            true
+        })?;
+        self.drain.extend(given_up);
+        self.recount_shape()?;
+        let mut resumed = Resumed::default();
+        if let Some(before) = before {
+            resumed = Resumed {
+                resumed: true,
+                done: self.counters.done,
+                queued: self.counters.queued,
+                interrupted,
+                stopped: before.latest,
+                how: if before.ended.is_empty() { "killed".to_owned() } else { before.ended },
+            };
+        }
+        self.session.began = now;
+        self.session.latest = now;
+        self.session.ended.clear();
+        self.session.runs += 1;
+        self.commit(batch, now)?;
+        Ok(resumed)
+    }
+
+    /// A lease that was never finished may have been a request in the last moment before the crash:
+    /// its host rests from now on, and the log says that its outcome is unknown.
+    fn release_leases(&mut self, batch: &mut Batch, now: Timestamp) -> Result<usize, CrawlError> {
+        let leases = hosts::leases(&self.db)?;
+        for (id, lease) in &leases {
+            hosts::delete_lease(batch, &self.db, *id);
+            let Some(mut record) = self.hosts.get(&self.db, *id)? else { continue };
+            let settings = self.frontier.rules().of(record.name.as_str());
+            let wish = record.pace.crawl_delay_ms.unwrap_or(0).max(record.pace.gap_ms);
+            let rest = settings.min_delay.get().max(std::time::Duration::from_millis(wish));
+            record.pace.hold_until(now.plus(rest));
+            let line = super::log::Line {
+                at: lease.given.to_rfc3339(),
+                at_ms: lease.given.as_millis(),
+                took_ms: now.since(lease.given).as_millis() as u64,
+                gap_ms: rest.as_millis() as u64,
+                gap_reason: "interrupted".to_owned(),
+                next_allowed_ms: record.pace.next_allowed.as_millis(),
+                host: record.name.to_string(),
+                url: lease.url.clone(),
+                then: "interrupted".to_owned(),
+                ..super::log::Line::default()
+            };
+            self.log.write(&line)?;
+            self.hosts.set(record);
+        }
+        Ok(leases.len())
+    }
+
+    /// The log is written before the state, so after a power cut it may know of requests that the
+    /// state has forgotten: their hosts rest all the same.
+    fn keep_rests_of_log(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        for line in self.log.recent()? {
+            let until = Timestamp::from_millis(line.next_allowed_ms);
+            let Some(url) = CrawlUrl::parse(&line.url).ok().filter(|_| until > now) else {
+                continue;
+            };
+            let id = self.host_id(&url.host())?;
+            self.change_host(id, |record| record.pace.hold_until(until))?;
+        }
+        Ok(())
+    }
+}

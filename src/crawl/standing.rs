@@ -1,0 +1,327 @@
+//! Where hosts stand: in line before the back queues, in one of them, behind others of their group,
+//! asleep, or out.
+//!
+//! A host has one standing at a time, and the row that says so changes in the batch of the event
+//! that moves it.
+
+use super::error::CrawlError;
+use super::state::State;
+use crate::clock::Timestamp;
+use crate::db::families::queue::Item;
+use crate::db::families::{line, queue, urls};
+use crate::db::{Batch, DbError};
+use crate::frontier::{
+    Errand, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place, Standing,
+    UrlRecord, UrlState, Waiting,
+};
+use crate::url::{CrawlUrl, Fingerprint, Host};
+
+/// Rows of a host that was given up that are marked failed in one step.
+const DRAIN_STEP: usize = 200;
+
+impl State {
+    /// Gives a host without a back queue a place in line, or a better one.
+    pub(super) fn stand(
+        &mut self,
+        batch: &mut Batch,
+        host: HostId,
+        priority: u8,
+    ) -> Result<(), DbError> {
+        let Some(mut record) = self.hosts.get(&self.db, host)? else { return Ok(()) };
+        let better = match record.standing {
+            Standing::Out => record.is_open(),
+            Standing::InLine(place) => place.priority > priority,
+            Standing::Snoozed(_) | Standing::InGroup(..) => false,
+        };
+        if better {
+            if let Standing::InLine(place) = record.standing {
+                self.frontier.skip_ticket(place.priority);
+            }
+            let place = Place { priority, serial: self.next_row() };
+            line::restand(batch, &self.db, &mut record, Standing::InLine(place));
+            self.frontier.ticket_added(priority);
+            self.hosts.set(record);
+        }
+        Ok(())
+    }
+
+    /// Takes the next host of a front queue and gives it a back queue, if it may have one.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn activate(&mut self, priority: u8, now: Timestamp) -> Result<(), CrawlError> {
+        let cursor = self.line_cursors[usize::from(priority)];
+        let Some((place, id)) = line::head(&self.db, priority, cursor)? else {
+            // The count and the rows can only part where a row was lost; the rows are right.
+            self.frontier.clear_line(priority);
+            return Ok(());
+        };
+        self.line_cursors[usize::from(priority)] = place.serial + 1;
+        let Some(mut record) = self.hosts.get(&self.db, id)? else {
+            self.frontier.skip_ticket(priority);
+            return Ok(());
+        };
+        if record.standing != Standing::InLine(place) || self.frontier.active(id).is_some() {
+            self.frontier.skip_ticket(priority);
+            return Ok(());
+        }
+        if record.group.is_none() && record.is_open() {
+            match self.frontier.rules().all().group {
+                Grouping::Host => {}
+                Grouping::RegistrableDomain => {
+                    let site = record.name.site();
+                    record.group = Some(xxhash_rust::xxh3::xxh3_64(site.as_str().as_bytes()) >> 1);
+                }
+                Grouping::Ip => {
+                    // Its group must be known before its first request, or that may come too early.
+                    self.frontier.skip_ticket(priority);
+                    self.frontier.lookup_began();
+                    self.lookups.push((id, record.name.clone()));
+                    return Ok(());
+                }
+            }
+        }
+        let (group, room) = self.frontier.group_of(&record);
+        let standing = match (record.is_open(), room) {
+            (true, true) => {
+                self.frontier.activate(record, place);
+                return Ok(());
+            }
+            (true, false) => Standing::InGroup(group, self.next_row()),
+            (false, _) => Standing::Out,
+        };
+        let mut batch = Batch::default();
+        self.frontier.skip_ticket(priority);
+        line::restand(&mut batch, &self.db, &mut record, standing);
+        self.hosts.set(record);
+        self.commit(batch, now)
+    }
+
+    /// Takes the hosts whose address must be looked up.
+    pub(super) fn take_lookups(&mut self) -> Vec<(HostId, Host)> {
+        std::mem::take(&mut self.lookups)
+    }
+
+    /// Notes the group of a host and puts it back into line.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn group_found(
+        &mut self,
+        id: HostId,
+        address: Option<&std::net::IpAddr>,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        self.frontier.lookup_ended();
+        let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
+        // A name without an address fails by itself, in a group of its own.
+        let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
+        record.group =
+            Some(address.map_or_else(own, |address| super::settle::group_of_address(*address)));
+        let mut batch = Batch::default();
+        if let Standing::InLine(place) = record.standing {
+            let place = Place { priority: place.priority, serial: self.next_row() };
+            line::restand(&mut batch, &self.db, &mut record, Standing::InLine(place));
+            self.frontier.ticket_added(place.priority);
+        }
+        self.hosts.set(record);
+        self.commit(batch, now)
+    }
+
+    /// Reads the next rows of a host with a back queue.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn fill(&mut self, id: HostId, now: Timestamp) -> Result<(), CrawlError> {
+        let Some(active) = self.frontier.active(id) else { return Ok(()) };
+        let most = self.frontier.settings().buffer.max(2);
+        let (rows, more) = queue::read(&self.db, id, &active.cursors, most)?;
+        let waiting = self.waiting(rows)?;
+        let none = waiting.is_empty();
+        self.frontier.fill(id, waiting, more);
+        if none && let Some(record) = self.frontier.drop_empty(id) {
+            let mut batch = Batch::default();
+            self.part(&mut batch, record, Parting::Empty)?;
+            self.commit(batch, now)?;
+        }
+        Ok(())
+    }
+
+    fn waiting(&self, rows: Vec<(Place, Item)>) -> Result<Vec<Waiting>, DbError> {
+        let prints = rows.iter().filter_map(|(_, item)| match item {
+            Item::Page(fingerprint) => Some(*fingerprint),
+            Item::Probe { .. } | Item::Robots { .. } => None,
+        });
+        let prints: Vec<Fingerprint> = prints.collect();
+        let mut records = urls::get_many(&self.db, &prints)?.into_iter();
+        let mut waiting = Vec::with_capacity(rows.len());
+        for (place, item) in rows {
+            let one = match item {
+                Item::Page(fingerprint) => {
+                    let record = records.next().flatten();
+                    record.and_then(|record| page_of(place, fingerprint, record))
+                }
+                Item::Probe { url, number } => errand_of(place, &url, "S", Errand::Probe(number)),
+                Item::Robots { url, origin, hops } => {
+                    errand_of(place, &url, "P", Errand::Robots { origin, hops, row: true })
+                }
+            };
+            waiting.extend(one);
+        }
+        Ok(waiting)
+    }
+
+    /// Gives a host that left its back queue its next standing.
+    pub(super) fn part(
+        &mut self,
+        batch: &mut Batch,
+        mut record: HostRecord,
+        parting: Parting,
+    ) -> Result<(), DbError> {
+        let id = record.id;
+        let group = self.frontier.group_of(&record).0;
+        let standing = match parting {
+            Parting::Stays => {
+                self.hosts.set(record);
+                return Ok(());
+            }
+            // A row that was added meanwhile keeps the host in line.
+            Parting::Empty => Standing::Out,
+            Parting::Closed => {
+                self.count_closed(&record.status);
+                Standing::Out
+            }
+            Parting::Snoozed(at) => Standing::Snoozed(at),
+            Parting::Rotated => {
+                let priority = self.best_priority(&record)?;
+                self.frontier.ticket_added(priority);
+                Standing::InLine(Place { priority, serial: self.next_row() })
+            }
+        };
+        line::restand(batch, &self.db, &mut record, standing);
+        if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
+            self.drain.push_back(id);
+        }
+        self.hosts.set(record);
+        self.admit_from_group(batch, group)
+    }
+
+    /// A host that waited for room in the group comes to the head of a front queue.
+    fn admit_from_group(&mut self, batch: &mut Batch, group: u64) -> Result<(), DbError> {
+        let Some(id) = line::group_head(&self.db, group)? else { return Ok(()) };
+        let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
+        if !matches!(record.standing, Standing::InGroup(..)) {
+            return Ok(());
+        }
+        let priority = self.best_priority(&record)?;
+        let place = Place { priority, serial: self.next_row() };
+        line::restand(batch, &self.db, &mut record, Standing::InLine(place));
+        self.frontier.ticket_added(priority);
+        self.hosts.set(record);
+        Ok(())
+    }
+
+    fn best_priority(&self, record: &HostRecord) -> Result<u8, DbError> {
+        let (rows, _) = queue::read(&self.db, record.id, &record.floors, 2)?;
+        Ok(rows.first().map_or(PRIORITIES as u8 - 1, |(place, _)| place.priority))
+    }
+
+    /// Brings sleeping hosts whose time has come back into line; returns when the next one wakes.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn wake(&mut self, now: Timestamp) -> Result<Option<Timestamp>, CrawlError> {
+        let woken = line::woken(&self.db, now, 64)?;
+        if !woken.is_empty() {
+            let mut batch = Batch::default();
+            for id in woken {
+                let Some(mut record) = self.hosts.get(&self.db, id)? else { continue };
+                let standing = if record.is_open() {
+                    let priority = self.best_priority(&record)?;
+                    self.frontier.ticket_added(priority);
+                    Standing::InLine(Place { priority, serial: self.next_row() })
+                } else {
+                    Standing::Out
+                };
+                line::restand(&mut batch, &self.db, &mut record, standing);
+                self.hosts.set(record);
+            }
+            self.commit(batch, now)?;
+        }
+        Ok(line::next_waking(&self.db)?)
+    }
+
+    /// Marks some URLs of hosts that were given up as failed; returns true if there are more.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn drain_given_up(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let Some(id) = self.drain.front().copied() else { return Ok(false) };
+        let Some(record) = self.host(id)? else {
+            self.drain.pop_front();
+            return Ok(true);
+        };
+        let HostStatus::GivenUp { reason, .. } = record.status.clone() else {
+            self.drain.pop_front();
+            return Ok(true);
+        };
+        let (rows, _) = queue::read(&self.db, id, &record.floors, DRAIN_STEP)?;
+        if rows.is_empty() {
+            self.drain.pop_front();
+            return Ok(true);
+        }
+        let mut batch = Batch::default();
+        let mut floors = record.floors;
+        for (place, item) in &rows {
+            queue::delete(&mut batch, &self.db, id, *place);
+            let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
+            *floor = (*floor).max(place.serial + 1);
+            if let Item::Robots { origin, .. } = item {
+                let why = format!("it redirects to {}, which is given up", record.name);
+                self.lose_robots(&mut batch, origin.clone(), why, now)?;
+            }
+            if let Item::Page(fingerprint) = item
+                && let Some(mut url) = urls::get(&self.db, *fingerprint)?
+            {
+                url.state = UrlState::Failed {
+                    reason: "host-given-up".to_owned(),
+                    detail: reason.clone(),
+                    at: now,
+                };
+                urls::put(&mut batch, &self.db, *fingerprint, &url);
+                self.shape.remove(url.hops, place.priority);
+                self.give_back(&mut batch, *fingerprint)?;
+                self.counters.queued = self.counters.queued.saturating_sub(1);
+                self.counters.failed += 1;
+                self.count("host-given-up");
+            }
+        }
+        let gone = rows.len() as u64;
+        self.change_host(id, |record| {
+            record.floors = floors;
+            record.queued = record.queued.saturating_sub(gone);
+        })?;
+        self.commit(batch, now)?;
+        Ok(true)
+    }
+}
+
+fn page_of(place: Place, fingerprint: Fingerprint, record: UrlRecord) -> Option<Waiting> {
+    Some(Waiting {
+        place,
+        url: CrawlUrl::parse(&record.url).ok()?,
+        fingerprint,
+        path: record.path,
+        via: record.via,
+        hops: record.hops,
+        attempts: record.attempts,
+        errand: Errand::Page,
+    })
+}
+
+fn errand_of(place: Place, url: &str, path: &str, errand: Errand) -> Option<Waiting> {
+    let url = CrawlUrl::parse(url).ok()?;
+    let fingerprint = url.fingerprint();
+    let path = path.to_owned();
+    Some(Waiting { place, url, fingerprint, path, via: None, hops: 0, attempts: 0, errand })
+}
