@@ -5,8 +5,17 @@
 //! second is": a page of new text takes 1.61 off, a repeat adds 0.59, and the sum never falls below
 //! zero. So a host is judged by its present, however long its good past, and one where at least
 //! 27 % of the pages are new never drifts upwards. As the sum grows the host, or the section of it,
-//! is [`Level::Slowed`], its links become [`Level::LowPriority`], and it is [`Level::Parked`]:
-//! after 14, 35 and 103 pages of nothing new. New text brings it back the same way.
+//! is [`Level::Slowed`] and its links become [`Level::LowPriority`]: after 14 and 35 pages of
+//! nothing new. New text brings it back the same way.
+//!
+//! Neither of them loses anything. Parking does, so it has a sum of its own, of "one page in a
+//! hundred is new" against "one in ten is": a repository browsed at every commit brings new text
+//! with one page in ten or twenty, for tens of thousands of pages. Here a new text takes 2.3 off
+//! and a repeat adds 0.095, so that nothing drifts upwards where more than 4 % are new; a host of
+//! nothing new is [`Level::Parked`] after 105 pages. Old text in a new mixture is new for this sum,
+//! since a directory as it was last year is a document too, until the host has shown
+//! [`MIXTURES_FREE`] of them and [`MIXTURES_PER_TEXT`] for each new text: then it is a shop by
+//! facets, or texts edited on every visit, and adds an eighth of a repeat.
 //!
 //! A finite site that shows the same files in many orders, or one tree under two names, repeats
 //! itself as much, but its repeats come to an end by themselves. So where it is known how many
@@ -92,7 +101,8 @@ pub struct TrapSettings {
     pub slowed_at: f32,
     /// Sum of evidence at which its links drop in priority.
     pub low_priority_at: f32,
-    /// Sum of evidence at which it is parked; 60 takes at least 103 pages without new text.
+    /// Sum of evidence at which it is parked; 10 means odds of 22,000 to 1, and takes at least 105
+    /// pages without new text. It has shares of its own, since parking is what loses pages.
     pub parked_at: f32,
     /// Factor on the gap of a host that is slowed.
     pub slowed_gap_factor: u32,
@@ -100,6 +110,11 @@ pub struct TrapSettings {
     pub healthy_share: f32,
     /// Share of new text that a trap is expected to have, at most.
     pub trap_share: f32,
+    /// Share of new text for which a host is worth crawling to its end: where one page in ten is
+    /// new, each of its texts costs ten fetches.
+    pub worthy_share: f32,
+    /// Share of new text of what is worth nothing any more.
+    pub endless_share: f32,
 }
 
 impl Default for TrapSettings {
@@ -107,10 +122,12 @@ impl Default for TrapSettings {
         TrapSettings {
             slowed_at: 8.0,
             low_priority_at: 20.0,
-            parked_at: 60.0,
+            parked_at: 10.0,
             slowed_gap_factor: 4,
             healthy_share: 0.5,
             trap_share: 0.1,
+            worthy_share: 0.1,
+            endless_share: 0.01,
         }
     }
 }
@@ -183,6 +200,8 @@ pub struct HostTrap {
     shingles: Ring,
     /// Pages of new text.
     new_texts: u32,
+    /// Pages of old text in a new mixture.
+    mixtures: u32,
     /// Fewest addresses that waited, since the last page of new text.
     waiting_least: u64,
     /// Repeats since fewer waited than ever before.
@@ -227,7 +246,10 @@ impl Ring {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Track {
     pages: u32,
+    /// Evidence for what loses nothing.
     sum: f32,
+    /// Evidence for parking.
+    drought: f32,
     /// Running share of new text, over about the last 64 pages.
     share: f32,
     level: Level,
@@ -269,7 +291,12 @@ impl HostTrap {
     ) -> Vec<Transition> {
         let (known_text, known_shingles) = self.remember(page);
         let mut weight = Weight::of(page, known_text, known_shingles);
-        weight.parks &= self.is_endless(page.waiting, weight.is_new);
+        if weight.is_mixture {
+            self.mixtures = self.mixtures.saturating_add(1);
+            let most = self.new_texts.saturating_mul(MIXTURES_PER_TEXT);
+            weight.brings = self.mixtures <= most.saturating_add(MIXTURES_FREE);
+        }
+        weight.parks = self.is_endless(page.waiting, weight.is_new);
         let mut changes = Vec::new();
         let mut suspect = false;
         if let Some(section) = section {
@@ -287,6 +314,7 @@ impl HostTrap {
         let tracks = self.sections.iter_mut().map(|(_, track)| track);
         for track in tracks.chain([&mut self.whole]) {
             track.sum = 0.0;
+            track.drought = 0.0;
             track.level = Level::Healthy;
         }
     }
@@ -331,25 +359,49 @@ impl HostTrap {
     }
 }
 
-/// How much a page counts, and how far it can push.
+/// How much a page counts as a repeat: for being slowed and put last, and for being parked.
 struct Weight {
     is_new: bool,
+    is_mixture: bool,
     repeat: f32,
+    /// It is worth a fetch: it speaks against parking.
+    brings: bool,
+    drought: f32,
+    /// Whether it can be what parks.
     parks: bool,
 }
 
 impl Weight {
     fn of(page: &Brought, known_text: bool, known_shingles: bool) -> Weight {
-        let (is_new, repeat, parks) = match () {
-            () if page.repeat || page.junk || known_text => (false, 1.0, true),
+        let (repeat, drought) = match () {
+            () if page.repeat || page.junk || known_text => (1.0, 1.0),
             // Old text in a new order or mixture, as lists by facets have it.
-            () if page.near_repeat || known_shingles => (false, 0.5, true),
+            () if page.near_repeat || known_shingles => (0.5, MIXTURE),
             // A gallery has a few new words on every page: little text, but no proof of a trap.
-            () if page.thin => (false, 0.25, false),
-            () => (true, 0.0, true),
+            () if page.thin => (0.25, 0.0),
+            () => (0.0, 0.0),
         };
-        Weight { is_new, repeat, parks }
+        let is_new = repeat == 0.0;
+        let is_mixture = drought == MIXTURE;
+        Weight { is_new, is_mixture, repeat, brings: is_new, drought, parks: true }
     }
+}
+
+/// Pages of old text in a new mixture that every host may show.
+const MIXTURES_FREE: u32 = 1000;
+
+/// Further ones for each page of new text.
+const MIXTURES_PER_TEXT: u32 = 50;
+
+/// Weight of old text in a new mixture as evidence for parking.
+const MIXTURE: f32 = 0.125;
+
+/// Sums end at this factor of their highest threshold, so that new text soon tells.
+const CEILING: f32 = 1.25;
+
+/// Returns what a page adds to a sum of evidence for `low` shares of new text against `high` ones.
+fn step(is_new: bool, repeat: f32, low: f32, high: f32) -> f32 {
+    if is_new { (low / high).ln() } else { repeat * ((1.0 - low) / (1.0 - high)).ln() }
 }
 
 impl Track {
@@ -374,42 +426,38 @@ impl Track {
     }
 
     fn push(&mut self, page: &Weight, settings: &TrapSettings) {
-        let (healthy, trap) = (settings.healthy_share, settings.trap_share);
-        let step = if page.is_new {
-            (trap / healthy).ln()
-        } else {
-            page.repeat * ((1.0 - trap) / (1.0 - healthy)).ln()
-        };
-        let ceiling =
-            if page.parks { 1.25 * settings.parked_at } else { settings.parked_at * 0.99 };
-        let raised = (self.sum + step).min(ceiling.max(self.sum));
-        self.sum = raised.max(0.0);
+        let slows = step(page.is_new, page.repeat, settings.trap_share, settings.healthy_share);
+        self.sum = (self.sum + slows).clamp(0.0, CEILING * settings.low_priority_at);
+        let (low, high) = (settings.endless_share, settings.worthy_share);
+        let parks = step(page.brings, page.drought, low, high);
+        let ceiling = settings.parked_at * if page.parks { CEILING } else { 0.99 };
+        self.drought = (self.drought + parks).min(ceiling.max(self.drought)).max(0.0);
     }
 
     /// Falls back only when the sum is half of what raised it, or levels would flicker.
     fn level_now(&self, settings: &TrapSettings) -> Level {
         let thresholds = [
-            (Level::Parked, settings.parked_at),
-            (Level::LowPriority, settings.low_priority_at),
-            (Level::Slowed, settings.slowed_at),
+            (Level::Parked, self.drought, settings.parked_at),
+            (Level::LowPriority, self.sum, settings.low_priority_at),
+            (Level::Slowed, self.sum, settings.slowed_at),
         ];
-        let reached = |(level, at): &(Level, f32)| {
-            self.sum >= *at || (self.level >= *level && self.sum >= at / 2.0)
+        let reached = |(level, sum, at): &(Level, f32, f32)| {
+            sum >= at || (self.level >= *level && *sum >= at / 2.0)
         };
         thresholds
             .iter()
             .find(|threshold| reached(threshold))
-            .map_or(Level::Healthy, |(level, _)| *level)
+            .map_or(Level::Healthy, |(level, ..)| *level)
     }
 }
 
-const LAYOUT: u8 = 2;
+const LAYOUT: u8 = 4;
 const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, Level::Parked];
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// the rings of digests and of shingles, new texts u32, fewest waiting u64, repeats since then
-    /// u32; numbers little-endian.
+    /// the rings of digests and of shingles, new texts u32, mixtures u32, fewest waiting u64,
+    /// repeats since then u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -421,6 +469,7 @@ impl HostTrap {
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
         out.extend(self.new_texts.to_le_bytes());
+        out.extend(self.mixtures.to_le_bytes());
         out.extend(self.waiting_least.to_le_bytes());
         out.extend(self.stuck.to_le_bytes());
         out
@@ -431,12 +480,14 @@ impl HostTrap {
         let mut read = Reader(bytes);
         (read.u8()? == LAYOUT).then_some(())?;
         let whole = Track::decode(&mut read)?;
-        let sections = read.list(21, |read| Some((read.u64()?, Track::decode(read)?)))?;
+        let sections = read.list(25, |read| Some((read.u64()?, Track::decode(read)?)))?;
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
-        let (new_texts, waiting_least, stuck) = (read.u32()?, read.u64()?, read.u32()?);
+        let (new_texts, mixtures) = (read.u32()?, read.u32()?);
+        let (waiting_least, stuck) = (read.u64()?, read.u32()?);
         let good = read.0.is_empty() && sections.len() <= SECTIONS_MAX;
-        let trap = HostTrap { whole, sections, texts, shingles, new_texts, waiting_least, stuck };
+        let counts = HostTrap { new_texts, mixtures, waiting_least, stuck, ..HostTrap::default() };
+        let trap = HostTrap { whole, sections, texts, shingles, ..counts };
         good.then_some(trap)
     }
 }
@@ -445,15 +496,17 @@ impl Track {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.pages.to_le_bytes());
         out.extend(self.sum.to_le_bytes());
+        out.extend(self.drought.to_le_bytes());
         out.extend(self.share.to_le_bytes());
         out.push(self.level as u8);
     }
 
     fn decode(read: &mut Reader<'_>) -> Option<Track> {
-        let (pages, sum, share) = (read.u32()?, read.take()?, read.take()?);
-        let (sum, share) = (f32::from_le_bytes(sum), f32::from_le_bytes(share));
+        let pages = read.u32()?;
+        let mut figure = || read.take().map(f32::from_le_bytes).filter(|figure| figure.is_finite());
+        let (sum, drought, share) = (figure()?, figure()?, figure()?);
         let level = *LEVELS.get(usize::from(read.u8()?))?;
-        (sum.is_finite() && share.is_finite()).then_some(Track { pages, sum, share, level })
+        Some(Track { pages, sum, drought, share, level })
     }
 }
 
@@ -490,14 +543,14 @@ mod tests {
     fn a_trap_is_slowed_then_put_last_then_parked() {
         let mut host = HostTrap::default();
         let reached = run(&mut host, 200, |n| (None, repeat(n)));
-        assert_eq!(reached, [None, Some(14), Some(35), Some(103)]);
+        assert_eq!(reached, [None, Some(14), Some(35), Some(105)]);
         assert_eq!(host.level(None), Level::Parked);
     }
 
     #[test]
     fn a_trap_with_a_little_new_text_is_parked_too() {
         let mut host = HostTrap::default();
-        let page = |n| if mix(n).is_multiple_of(10) { new(n) } else { repeat(n) };
+        let page = |n| if mix(n).is_multiple_of(50) { new(n) } else { repeat(n) };
         let [_, slowed, _, parked] = run(&mut host, 1000, |n| (None, page(n)));
         assert!(slowed.unwrap() < 60 && parked.unwrap() < 400, "{slowed:?} {parked:?}");
     }
@@ -529,6 +582,26 @@ mod tests {
                     seen = seen.max(host.level(None));
                 }
                 assert!(seen <= worst, "{seen:?} at {share} %");
+            }
+        }
+    }
+
+    #[test]
+    fn a_repository_browsed_at_every_commit_is_crawled_to_its_end() {
+        // Four pages in ten are those of another commit, most others lists of known files in other
+        // company, and their addresses are ever more.
+        let shown = |n: u64| Sample([0, 1, 2, 3].map(|at| (mix(n % 90) >> 32) as u32 + at));
+        for seed in 0..5 {
+            let mut host = HostTrap::default();
+            let page = |n: u64| match mix(n ^ (seed << 50)) % 100 {
+                0..40 => repeat(n),
+                40..99 => Brought { sample: shown(n), ..new(n) },
+                _ => Brought { sample: shown(n + 90 + n), ..new(n) },
+            };
+            for n in 0..10_000 {
+                let brought = Brought { waiting: Some(n), ..page(n) };
+                host.note(Some(1), &brought, &TrapSettings::default());
+                assert!(host.worst() < Level::Parked, "after {n} pages");
             }
         }
     }
@@ -671,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn traps_of_many_kinds_are_parked_within_a_few_hundred_pages() {
+    fn traps_of_many_kinds_are_parked_in_the_end() {
         let site = Site::new(77);
         let goods: Vec<String> = (0..60).map(|n| written(&text(n << 8, 9), site.script)).collect();
         check_trap("calendar", 200, |n| {
@@ -684,7 +757,7 @@ mod tests {
             let own = article(&text(n % 30, 300), site.script, n % 30);
             (format!("/s{:x}/page{}", mix(n), n % 30), site.page(&own, n))
         });
-        check_trap("facets", 400, |n| {
+        check_trap("facets", 8000, |n| {
             let mut chance = Chance(n);
             let mut shown = goods.clone();
             chance.shuffle(&mut shown);
@@ -693,7 +766,7 @@ mod tests {
             let items: Vec<OwnBlock> = items.collect();
             (format!("/shop?order={n}"), site.page(&items, n))
         });
-        check_trap("the same few texts, edited on every visit", 500, |n| {
+        check_trap("the same few texts, edited on every visit", 8000, |n| {
             let own = article(&edit(&text(n % 20, 300), 0.02, n), site.script, n);
             (format!("/view/{n}"), site.page(&own, n))
         });

@@ -33,6 +33,8 @@ impl RuleBook {
         let pooled: BTreeMap<RuleId, u32> =
             rules.iter().map(|id| (*id, self.agreed_elsewhere(*id) / POOLED)).collect();
         for id in rules {
+            let Some(entry) = self.entries.get(id) else { continue };
+            let odds = self.odds_wrong(&entry.rule);
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
                 self.pair_result(*id, (url, key), finding, now);
@@ -42,14 +44,14 @@ impl RuleBook {
                 continue;
             }
             let pooled = pooled.get(id).copied().unwrap_or(0);
-            let share = self.settings.validate.share_after(entry.agreed() + pooled);
+            let share = self.settings.validate.share_after(entry.agreed() + pooled, odds);
             match finding {
                 Finding::Same => entry.rule.evidence.audits_same += 1,
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
             }
             // Published in steps: a share that is a little too large costs a fetch or two.
-            let next = self.settings.validate.share_after(entry.agreed() + pooled);
+            let next = self.settings.validate.share_after(entry.agreed() + pooled, odds);
             self.changed |= self.by_pairs && next < share;
             if let Some(proven) = &mut entry.proven
                 && proven.len() < PLACES_MAX

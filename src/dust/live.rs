@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::apply::{Form, HashedMap, SiteRules};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
-use super::validate::places;
+use super::validate::{Places, places};
 use crate::url::{CrawlUrl, Site};
 
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
@@ -119,7 +119,7 @@ impl RuleSet {
         })
     }
 
-    fn places_of(&self, url: &CrawlUrl) -> [u64; 2] {
+    fn places_of(&self, url: &CrawlUrl) -> Places {
         places(url, &self.canonize(url).key)
     }
 

@@ -12,18 +12,20 @@
 //! another document with a chance of about (1 - c) / c / (n + 1)(n + 2), where c is the share of
 //! true rules among those that are tried. The chance times the number of URLs to be hidden is what
 //! may be lost; so pairs go on being fetched after the rule is in force, the fewer the more have
-//! agreed ([`Settings::share_after`]).
+//! agreed ([`Settings::share_after`]). The share of true rules is that of the site itself: where
+//! half of what repeats itself is refuted, as in a repository that shows each file at each commit,
+//! all URLs of a rule are fetched until twenty or thirty of them have agreed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::book::RuleBook;
+use super::book::{Entry, RuleBook};
 use super::evidence::{Doc, Page};
 use super::fetched::speaks;
 use super::live::rewrite;
-use super::rule::{RuleError, RuleId, RuleKind, RuleState, Source};
+use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState, Source};
 use super::validate::{Finding, Settings, Standing, places};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
@@ -37,10 +39,15 @@ const FORGIVES_AFTER: u32 = 40;
 /// Pairs of other sites that count as one.
 pub(super) const POOLED: u32 = 4;
 
-/// Wrong rules among those that are tried, for each true one: what precision the search has.
-const ODDS_WRONG: f64 = 0.02;
+/// Wrong rules among those that are tried, for each true one: what precision the search has where
+/// nothing is known of a site.
+pub(crate) const ODDS_WRONG: f64 = 0.02;
 
-/// Largest share of the URLs of a rule in force that is fetched all the same.
+/// True rules that these odds are worth beside what a site shows.
+const ODDS_WEIGHT: f64 = 5.0;
+
+/// Largest share of the URLs of a rule in force that is fetched all the same, at these odds; at
+/// twice the odds it is all of them.
 const SHARE_MAX: f64 = 0.5;
 
 /// How a trial by pairs stands.
@@ -83,10 +90,12 @@ impl Settings {
     }
 
     /// Returns the share of a rule's URLs that is fetched all the same after so many pairs agreed:
-    /// what keeps the sum of these fetches and of what a wrong rule would cost at its least.
-    pub(crate) fn share_after(&self, agreed: u32) -> f64 {
+    /// what keeps the sum of these fetches and of what a wrong rule would cost at its least, where
+    /// there are `odds` wrong rules for each true one.
+    pub(crate) fn share_after(&self, agreed: u32, odds: f64) -> f64 {
         let n = f64::from(agreed) + 1.5;
-        (self.loss_price * ODDS_WRONG * 2.0 / 3.0 / (n * n)).min(SHARE_MAX).max(self.audit_share)
+        let most = (SHARE_MAX * odds / ODDS_WRONG).clamp(SHARE_MAX, 1.0);
+        (self.loss_price * odds * 2.0 / 3.0 / (n * n)).min(most).max(self.audit_share)
     }
 }
 
@@ -117,8 +126,13 @@ impl RuleBook {
             let site = first.rule.site.clone();
             room = room.saturating_sub(self.on_trial(&site).len());
         }
+        let site = candidates.first().and_then(|id| self.entries.get(id)).map(|e| &e.rule.site);
+        let window = site.and_then(|site| self.miner.window(site));
+        let pages = window.into_iter().flat_map(|window| &window.pages);
+        let urls: Vec<Option<CrawlUrl>> =
+            pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
         for id in candidates.into_iter().take(room) {
-            let sampled = self.sampled(id)?;
+            let sampled = self.sampled(id, &urls)?;
             let Some(entry) = self.entries.get_mut(&id) else { continue };
             let known = u32::try_from(sampled.same.len()).unwrap_or(u32::MAX);
             entry.pairs = Pairs { known, ..Pairs::default() };
@@ -188,9 +202,27 @@ impl RuleBook {
         agreed
     }
 
+    /// Returns the odds that a rule of this kind is wrong on its site, by those that were refuted
+    /// there and those in force that never failed: exchanged words may be an accident where
+    /// parameters are not.
+    pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
+        let kind = std::mem::discriminant(&of.rule);
+        let (mut wrong, mut right) = (0.0, 0.0);
+        for Entry { rule, retired, .. } in self.entries.values() {
+            if rule.site != of.site || std::mem::discriminant(&rule.rule) != kind {
+                continue;
+            }
+            let evidence = &rule.evidence;
+            let failed = evidence.draws_failed + evidence.audits_failed > 0;
+            wrong += f64::from(u8::from(failed && *retired > 0));
+            right += f64::from(u8::from(!failed && rule.state == RuleState::Enforced));
+        }
+        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG)
+    }
+
     /// Returns what pages of the sample show that the rule would have merged: those that it alone
-    /// gives the key of another one.
-    fn sampled(&self, id: RuleId) -> Result<Sampled, RuleError> {
+    /// gives the key of another one. `urls` are those of the sample, in its order.
+    fn sampled(&self, id: RuleId, urls: &[Option<CrawlUrl>]) -> Result<Sampled, RuleError> {
         let mut sampled = Sampled::default();
         let Some(entry) = self.entries.get(&id) else { return Ok(sampled) };
         let site = &entry.rule.site;
@@ -201,9 +233,9 @@ impl RuleBook {
         let rules = SiteRules::compile(self.entries.values().filter(live).map(|e| &e.rule))?;
         let Some(window) = self.miner.window(site) else { return Ok(sampled) };
         let mut groups: BTreeMap<CrawlUrl, Vec<Seen<'_>>> = BTreeMap::new();
-        for page in &window.pages {
-            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
-            let (key, by) = rewrite(&rules, &url).unwrap_or_else(|| (url.clone(), Vec::new()));
+        for (page, url) in window.pages.iter().zip(urls) {
+            let Some(url) = url else { continue };
+            let (key, by) = rewrite(&rules, url).unwrap_or_else(|| (url.clone(), Vec::new()));
             groups.entry(key).or_default().push(Seen { page, url, rewritten: by.contains(&id) });
         }
         for (key, group) in &groups {
@@ -211,7 +243,7 @@ impl RuleBook {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
                 if let Some(witness) = seen.agrees(others, &rules, key) {
                     sampled.same.insert(witness);
-                    sampled.places.extend(places(&seen.url, key));
+                    sampled.places.extend(places(seen.url, key));
                 }
             }
         }
@@ -222,7 +254,7 @@ impl RuleBook {
 /// A page of the sample, and whether the rule on trial takes part in its key.
 struct Seen<'a> {
     page: &'a Page,
-    url: CrawlUrl,
+    url: &'a CrawlUrl,
     rewritten: bool,
 }
 

@@ -49,7 +49,9 @@ impl RuleBook {
                 on_trial: tried(entry),
                 proven: places.cloned(),
                 refused: entry.refused.clone(),
-                audit_share: self.by_pairs.then(|| settings.share_after(agreed(entry))),
+                audit_share: self
+                    .by_pairs
+                    .then(|| settings.share_after(agreed(entry), self.odds_wrong(&entry.rule))),
             };
             (entry.rule.id, standing)
         });

@@ -48,8 +48,8 @@ pub struct Settings {
     /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
     /// rule agrees with it in any case.
     pub pairs_new_min: u32,
-    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a rule
-    /// is in force, if one rule in fifty that repeats itself is wrong.
+    /// What one lost document costs, in fetches; it decides how many pairs are fetched after a
+    /// rule is in force, if one rule in fifty that repeats itself is wrong.
     pub loss_price: f64,
     /// Least share of suppressed URLs that are fetched all the same; half of them after an audit
     /// that failed, until the doubt is gone or the rule is.
@@ -367,17 +367,27 @@ fn features(url: &CrawlUrl) -> [String; 4] {
 
 /// Most places of one kind that a rule is proved in; more first segments than this are names of
 /// items, not parts of the site.
-pub(crate) const PLACES_MAX: usize = 64;
+pub(crate) const PLACES_MAX: usize = 96;
 
-/// Returns the places of a site that a URL belongs to: what its parameters are called, and what its
-/// path begins with. A rule that was proved in some says nothing about others. `key` is the URL's
-/// key: hosts that are one by other rules have their places in common.
-pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> [u64; 2] {
-    let [_, segment, _, names] = features(url);
+/// Returns the places of a site that a URL belongs to: what its parameters are called, and the
+/// first directory of its path and the second one in it, which is where software that serves
+/// several projects says what it shows of one. A rule that was proved in some says nothing about
+/// others. `key` is the URL's key: hosts that are one by other rules have their places in common.
+pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
+    let [_, first, second, names] = features(url);
     let host = key.host_str();
+    let is_directory = url.path()[1..].split('/').nth(2).is_some();
+    let second = if is_directory { second.as_str() } else { "" };
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
-    [place(1, &format!("{host}?{names}")), place(2, &format!("{host}/{segment}"))]
+    [
+        place(1, &format!("{host}?{names}")),
+        place(2, &format!("{host}/{first}")),
+        place(3, &format!("{host}/{first}/{second}")),
+    ]
 }
+
+/// The places of one URL.
+pub(crate) type Places = [u64; 3];
 
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

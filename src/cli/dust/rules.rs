@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -10,6 +11,7 @@ use super::super::look;
 use super::super::output::number;
 use super::apply::compile;
 use super::{Answer, Common, Exit, Failed, word};
+use crate::db::families::meta;
 use crate::dust::{Rule, RuleState};
 use crate::url::CrawlUrl;
 
@@ -20,7 +22,8 @@ Examples:
   crawler dust rules --rules rules.json --json
 
 `alike` and `unlike` count distinct documents, `draws` uniform trials, `audits` checks while in
-force, `saved` fetches avoided.";
+force, `saved` fetches avoided. A URL that two rules change counts for both of them, and once in
+the last line.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -112,7 +115,7 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         let order = |rule: &Rule| (rule.state != RuleState::Enforced, rule.site.clone());
         order(a).cmp(&order(b)).then(b.evidence.suppressed.cmp(&a.evidence.suppressed))
     });
-    let saved: u64 = rules.iter().map(|rule| rule.evidence.suppressed).sum();
+    let saved = saved(common, args, &rules)?;
     if common.json {
         let rules: Vec<Value> = rules.iter().map(|rule| row(rule)).collect::<Result<_, _>>()?;
         println!("{}", json!({ "rules": rules, "saved": saved }));
@@ -129,6 +132,18 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         }
     }
     Ok(Exit::Complete)
+}
+
+/// Returns how many fetches the rules avoid together. Two rules may change one URL, which each of
+/// them counts: the crawl itself knows for all of them, for a part it is the most that may be.
+fn saved(common: &Common, args: &RulesArgs, rules: &[&Rule]) -> Result<u64, Failed> {
+    let sum = rules.iter().map(|rule| rule.evidence.suppressed).sum();
+    if args.rules.is_some() || args.state.is_some() || args.site.is_some() {
+        return Ok(sum);
+    }
+    let db = look::open(&common.load(&[])?.config)?;
+    let counters = meta::counters(&db).context("failed to read the counters")?;
+    Ok(counters.map_or(sum, |counters| counters.suppressed))
 }
 
 /// Explains the key of a URL.
