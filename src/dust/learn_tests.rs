@@ -475,7 +475,7 @@ fn repository(url: &CrawlUrl) -> Option<u64> {
     let file: u64 = file.strip_prefix("file_")?.parse().ok()?;
     let id = query.split('&').find_map(|part| part.strip_prefix("id="));
     let commit: u64 = id.map_or(Some(COMMITS - 1), |id| id.strip_prefix('c')?.parse().ok())?;
-    let changes = |commit: u64| (commit * 7 + file * 3) % 5 == 0;
+    let changes = |commit: u64| (commit * 7 + file * 3).is_multiple_of(5);
     let last = (0..=commit).rev().find(|commit| changes(*commit)).unwrap_or(0);
     match view {
         "tree" => Some(1_000 + file * 100 + last),
