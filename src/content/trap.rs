@@ -14,7 +14,7 @@
 //! and a repeat adds 0.095, so that nothing drifts upwards where more than 4 % are new; a host of
 //! nothing new is [`Level::Parked`] after 105 pages. Old text in a new mixture is new for this sum,
 //! since a directory as it was last year is a document too, until the host has shown
-//! [`MIXTURES_FREE`] of them and [`MIXTURES_PER_TEXT`] for each new text: then it is a shop by
+//! `MIXTURES_FREE` of them and `MIXTURES_PER_TEXT` for each new text: then it is a shop by
 //! facets, or texts edited on every visit, and adds an eighth of a repeat.
 //!
 //! A finite site that shows the same files in many orders, or one tree under two names, repeats
