@@ -66,7 +66,8 @@ async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them
     println!("pages of traps fetched before they were left: {trapped:?}");
     assert_eq!(trapped.len(), 3);
     for (host, pages) in trapped {
-        assert!(pages <= 300, "{host}: {pages} pages of its trap");
+        // A site of 150 pages may repeat them all once; then 105 pages of nothing new are enough.
+        assert!(pages <= 400, "{host}: {pages} pages of its trap");
     }
     // The filter stops the paths that repeat their segments by itself.
     assert_eq!(summary.reasons.get("trap-section-parked"), Some(&2), "{:?}", summary.reasons);
