@@ -95,7 +95,8 @@ pub(super) fn dups(common: &Common, args: &DupsArgs) -> Answer {
         });
     }
     if args.replicas {
-        let of_page = |url: &CrawlUrl| sketch::words_and_links(&config, &db, url);
+        let mut pages = sketch::WordsReader::new(&config, &db);
+        let of_page = |url: &CrawlUrl| pages.read(url);
         let found_here = replicas(&db, &config.repeats.signatures, args.most, of_page)?;
         found += found_here.pairs_total;
         show("replicas", serde_json::to_value(&found_here)?, &|| print_replicas(&found_here));

@@ -144,24 +144,47 @@ fn of_site(db: &Db, site: &Site) -> Result<Arc<Boilerplate>, Failed> {
     Ok(model.boilerplate())
 }
 
-/// Returns what the signatures of an archived page are made of; a page that the archive cannot give
-/// has no words.
-pub(super) fn words_and_links(
-    config: &Config,
-    db: &Db,
-    url: &CrawlUrl,
-) -> Result<PageWords, Failed> {
-    let Ok((content_type, body)) = archived(config, db, url) else {
-        return Ok(PageWords::default());
-    };
-    let source = Source::of(config, url.as_str(), url, content_type.as_deref(), &body, true);
-    let blocks = blocks_of(&source.extracted);
-    let page = Page { blocks: &blocks, links: source.extracted.links.len() };
-    let known = of_site(db, &url.site())?;
-    let analysis = Content::new(config.content.clone()).analyse(&page, &known);
-    let words = if analysis.thin { Vec::new() } else { analysis.main_words };
-    let links = source.extracted.links.iter().map(|link| link.url.fingerprint());
-    Ok(PageWords { words, links: links.collect() })
+/// Reads what the signatures of archived pages are made of.
+pub(super) struct WordsReader<'a> {
+    config: &'a Config,
+    db: &'a Db,
+    content: Content,
+    /// What repeats on the site of the last page: pages come site by site.
+    last: Option<(Site, Arc<Boilerplate>)>,
+}
+
+impl<'a> WordsReader<'a> {
+    /// Returns a reader of the pages of a crawl.
+    pub(super) fn new(config: &'a Config, db: &'a Db) -> WordsReader<'a> {
+        WordsReader { config, db, content: Content::new(config.content.clone()), last: None }
+    }
+
+    /// Reads one page; one that the archive cannot give has no words.
+    pub(super) fn read(&mut self, url: &CrawlUrl) -> Result<PageWords, Failed> {
+        let Ok((content_type, body)) = archived(self.config, self.db, url) else {
+            return Ok(PageWords::default());
+        };
+        let source =
+            Source::of(self.config, url.as_str(), url, content_type.as_deref(), &body, true);
+        let blocks = blocks_of(&source.extracted);
+        let page = Page { blocks: &blocks, links: source.extracted.links.len() };
+        let known = self.boilerplate(url.site())?;
+        let analysis = self.content.analyse(&page, &known);
+        let words = if analysis.thin { Vec::new() } else { analysis.main_words };
+        let links = source.extracted.links.iter().map(|link| link.url.fingerprint());
+        Ok(PageWords { words, links: links.collect() })
+    }
+
+    fn boilerplate(&mut self, site: Site) -> Result<Arc<Boilerplate>, Failed> {
+        if let Some((last, known)) = &self.last
+            && *last == site
+        {
+            return Ok(known.clone());
+        }
+        let known = of_site(self.db, &site)?;
+        self.last = Some((site, known.clone()));
+        Ok(known)
+    }
 }
 
 impl Source {

@@ -289,14 +289,7 @@ impl HostTrap {
         page: &Brought,
         settings: &TrapSettings,
     ) -> Vec<Transition> {
-        let (known_text, known_shingles) = self.remember(page);
-        let mut weight = Weight::of(page, known_text, known_shingles);
-        if weight.is_mixture {
-            self.mixtures = self.mixtures.saturating_add(1);
-            let most = self.new_texts.saturating_mul(MIXTURES_PER_TEXT);
-            weight.brings = self.mixtures <= most.saturating_add(MIXTURES_FREE);
-        }
-        weight.parks = self.is_endless(page.waiting, weight.is_new);
+        let weight = self.weigh(page);
         let mut changes = Vec::new();
         let mut suspect = false;
         if let Some(section) = section {
@@ -317,6 +310,29 @@ impl HostTrap {
             track.drought = 0.0;
             track.level = Level::Healthy;
         }
+    }
+
+    fn weigh(&mut self, page: &Brought) -> Weight {
+        let (known_text, known_shingles) = self.remember(page);
+        let (repeat, drought) = match () {
+            () if page.repeat || page.junk || known_text => (1.0, 1.0),
+            // Old text in a new order or mixture, as lists by facets have it.
+            () if page.near_repeat || known_shingles => (0.5, MIXTURE),
+            // A gallery has a few new words on every page: little text, but no proof of a trap.
+            () if page.thin => (0.25, 0.0),
+            () => (0.0, 0.0),
+        };
+        let is_new = repeat == 0.0;
+        let brings = is_new || (drought == MIXTURE && self.affords_mixture());
+        let parks = self.is_endless(page.waiting, is_new);
+        Weight { is_new, repeat, brings, drought, parks }
+    }
+
+    /// Counts a new mixture of old text; returns whether it is still worth a fetch.
+    fn affords_mixture(&mut self) -> bool {
+        self.mixtures = self.mixtures.saturating_add(1);
+        let most = self.new_texts.saturating_mul(MIXTURES_PER_TEXT);
+        self.mixtures <= most.saturating_add(MIXTURES_FREE)
     }
 
     /// Returns whether what waits is not growing fewer, though as many repeats came as texts
@@ -362,29 +378,12 @@ impl HostTrap {
 /// How much a page counts as a repeat: for being slowed and put last, and for being parked.
 struct Weight {
     is_new: bool,
-    is_mixture: bool,
     repeat: f32,
     /// It is worth a fetch: it speaks against parking.
     brings: bool,
     drought: f32,
     /// Whether it can be what parks.
     parks: bool,
-}
-
-impl Weight {
-    fn of(page: &Brought, known_text: bool, known_shingles: bool) -> Weight {
-        let (repeat, drought) = match () {
-            () if page.repeat || page.junk || known_text => (1.0, 1.0),
-            // Old text in a new order or mixture, as lists by facets have it.
-            () if page.near_repeat || known_shingles => (0.5, MIXTURE),
-            // A gallery has a few new words on every page: little text, but no proof of a trap.
-            () if page.thin => (0.25, 0.0),
-            () => (0.0, 0.0),
-        };
-        let is_new = repeat == 0.0;
-        let is_mixture = drought == MIXTURE;
-        Weight { is_new, is_mixture, repeat, brings: is_new, drought, parks: true }
-    }
 }
 
 /// Pages of old text in a new mixture that every host may show.

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 
+use super::view::ClusterLine;
 use crate::content::near::PageId;
 
 /// Clusters that are told apart; the first so many of a run.
@@ -16,22 +17,11 @@ const CLUSTERS_MAX: usize = 4_096;
 /// Members that are known again when something is like them.
 const PAGES_MAX: usize = 65_536;
 
-/// Pages with nearly the same text.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Cluster {
-    /// How many pages.
-    pub(super) pages: u64,
-    /// The page that others were like first.
-    pub(super) url: String,
-    /// The page that came last.
-    pub(super) newest: String,
-}
-
 /// All clusters of this run.
 #[derive(Debug, Default)]
 pub(super) struct Clusters {
     of_page: HashMap<PageId, usize>,
-    clusters: Vec<Cluster>,
+    clusters: Vec<ClusterLine>,
 }
 
 impl Clusters {
@@ -41,7 +31,7 @@ impl Clusters {
             Some(at) => *at,
             None if self.clusters.len() < CLUSTERS_MAX => {
                 let (url, newest) = (known.1.to_owned(), String::new());
-                self.clusters.push(Cluster { pages: 1, url, newest });
+                self.clusters.push(ClusterLine { pages: 1, url, newest });
                 self.remember(known.0, self.clusters.len() - 1);
                 self.clusters.len() - 1
             }
@@ -60,11 +50,10 @@ impl Clusters {
     }
 
     /// Returns the largest clusters, at most `most`, the largest first.
-    pub(super) fn largest(&self, most: usize) -> Vec<&Cluster> {
-        let mut all: Vec<&Cluster> = self.clusters.iter().collect();
+    pub(super) fn largest(&self, most: usize) -> Vec<ClusterLine> {
+        let mut all: Vec<&ClusterLine> = self.clusters.iter().collect();
         all.sort_by_key(|cluster| std::cmp::Reverse(cluster.pages));
-        all.truncate(most);
-        all
+        all.into_iter().take(most).cloned().collect()
     }
 }
 
@@ -82,7 +71,7 @@ mod tests {
         let largest = clusters.largest(1);
         assert_eq!(largest.len(), 1);
         let (url, newest) = ("http://a.test/1".to_owned(), "http://a.test/6".to_owned());
-        assert_eq!(largest[0], &Cluster { pages: 4, url, newest });
+        assert_eq!(largest[0], ClusterLine { pages: 4, url, newest });
         assert_eq!(clusters.largest(9)[1].pages, 2);
     }
 

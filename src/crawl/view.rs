@@ -232,17 +232,11 @@ impl State {
             url: fault.url.clone(),
             what: fault.what.clone(),
         });
-        let clusters = self.seen_of.clusters.largest(CLUSTERS_MAX).into_iter();
-        let clusters = clusters.map(|cluster| ClusterLine {
-            pages: cluster.pages,
-            url: cluster.url.clone(),
-            newest: cluster.newest.clone(),
-        });
         View {
             hosts: self.active_hosts(now),
             flights: Vec::new(),
             faults: faults.collect(),
-            clusters: clusters.collect(),
+            clusters: self.seen_of.clusters.largest(CLUSTERS_MAX),
             reasons,
             dust: self.dust_view(),
             orders_left: self.changes.jobs.len(),

@@ -3,12 +3,10 @@
 //! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
 //! that disagrees there says nothing about the places where the rule holds.
 
-use std::collections::BTreeMap;
-
 use super::book::RuleBook;
 use super::evidence::Text;
 use super::fetched::{Fetched, agreement};
-use super::pairs::POOLED;
+use super::pairs::{ODDS_WRONG, POOLED};
 use super::rule::{RuleId, RuleState};
 use super::validate::{Finding, PLACES_MAX, places};
 use crate::clock::Timestamp;
@@ -30,11 +28,13 @@ impl RuleBook {
         let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
         // A page that is known by a dead, forbidden or junk form alone is lost.
         let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
-        let pooled: BTreeMap<RuleId, u32> =
-            rules.iter().map(|id| (*id, self.agreed_elsewhere(*id) / POOLED)).collect();
-        for id in rules {
-            let Some(entry) = self.entries.get(id) else { continue };
-            let odds = self.odds_wrong(&entry.rule);
+        let kinds = self.record_of_kinds();
+        let priors = rules.iter().map(|id| {
+            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| kinds.odds_wrong(&e.rule));
+            (self.agreed_elsewhere(*id) / POOLED, odds)
+        });
+        let priors: Vec<(u32, f64)> = priors.collect();
+        for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
                 self.pair_result(*id, (url, key), finding, now);
@@ -43,7 +43,6 @@ impl RuleBook {
             if entry.rule.state != RuleState::Enforced {
                 continue;
             }
-            let pooled = pooled.get(id).copied().unwrap_or(0);
             let share = self.settings.validate.share_after(entry.agreed() + pooled, odds);
             match finding {
                 Finding::Same => entry.rule.evidence.audits_same += 1,

@@ -16,7 +16,8 @@
 //! half of what repeats itself is refuted, as in a repository that shows each file at each commit,
 //! all URLs of a rule are fetched until twenty or thirty of them have agreed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem::Discriminant;
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,7 @@ use super::live::rewrite;
 use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState, Source};
 use super::validate::{Finding, Settings, Standing, places};
 use crate::clock::Timestamp;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Site};
 
 /// Rules of one site that are on trial at once; further candidates wait for the next search.
 const TRIALS_MAX: usize = 100;
@@ -99,6 +100,21 @@ impl Settings {
     }
 }
 
+/// Rules of one site and kind that were refuted, and those in force that never failed.
+#[derive(Default)]
+pub(super) struct KindRecords<'a>(HashMap<(&'a Site, Discriminant<RuleKind>), (u32, u32)>);
+
+impl KindRecords<'_> {
+    /// Returns the odds that a rule of this kind is wrong on its site: exchanged words may be an
+    /// accident where parameters are not.
+    pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
+        let kind = std::mem::discriminant(&of.rule);
+        let (wrong, right) = self.0.get(&(&of.site, kind)).copied().unwrap_or_default();
+        let wrong = f64::from(wrong) + ODDS_WRONG * ODDS_WEIGHT;
+        (wrong / (f64::from(right) + ODDS_WEIGHT)).max(ODDS_WRONG)
+    }
+}
+
 /// What a sample says of a rule that is to be tried.
 #[derive(Debug, Default)]
 struct Sampled {
@@ -115,20 +131,18 @@ impl RuleBook {
         self
     }
 
-    /// Puts candidates of a site on trial.
+    /// Puts candidates on trial, all of one site.
     pub(super) fn try_by_pairs(
         &mut self,
         candidates: Vec<RuleId>,
         now: Timestamp,
     ) -> Result<(), RuleError> {
-        let mut room = TRIALS_MAX;
-        if let Some(first) = candidates.first().and_then(|id| self.entries.get(id)) {
-            let site = first.rule.site.clone();
-            room = room.saturating_sub(self.on_trial(&site).len());
-        }
-        let site = candidates.first().and_then(|id| self.entries.get(id)).map(|e| &e.rule.site);
-        let window = site.and_then(|site| self.miner.window(site));
-        let pages = window.into_iter().flat_map(|window| &window.pages);
+        let Some(first) = candidates.first().and_then(|id| self.entries.get(id)) else {
+            return Ok(());
+        };
+        let site = &first.rule.site;
+        let room = TRIALS_MAX.saturating_sub(self.on_trial(site).len());
+        let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
         for id in candidates.into_iter().take(room) {
@@ -202,22 +216,18 @@ impl RuleBook {
         agreed
     }
 
-    /// Returns the odds that a rule of this kind is wrong on its site, by those that were refuted
-    /// there and those in force that never failed: exchanged words may be an accident where
-    /// parameters are not.
-    pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
-        let kind = std::mem::discriminant(&of.rule);
-        let (mut wrong, mut right) = (0.0, 0.0);
+    /// Tells how far the rules of each site and kind have been right so far.
+    pub(super) fn record_of_kinds(&self) -> KindRecords<'_> {
+        let mut records = KindRecords::default();
         for Entry { rule, retired, .. } in self.entries.values() {
-            if rule.site != of.site || std::mem::discriminant(&rule.rule) != kind {
-                continue;
-            }
             let evidence = &rule.evidence;
             let failed = evidence.draws_failed + evidence.audits_failed > 0;
-            wrong += f64::from(u8::from(failed && *retired > 0));
-            right += f64::from(u8::from(!failed && rule.state == RuleState::Enforced));
+            let kind = std::mem::discriminant(&rule.rule);
+            let (wrong, right) = records.0.entry((&rule.site, kind)).or_default();
+            *wrong += u32::from(failed && *retired > 0);
+            *right += u32::from(!failed && rule.state == RuleState::Enforced);
         }
-        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG)
+        records
     }
 
     /// Returns what pages of the sample show that the rule would have merged: those that it alone

@@ -43,6 +43,7 @@ impl RuleBook {
             let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
             entry.agreed() + (all - entry.agreed()) / POOLED
         };
+        let kinds = self.record_of_kinds();
         let standings = entries().map(|entry| {
             let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX);
             let standing = live::Standing {
@@ -51,7 +52,7 @@ impl RuleBook {
                 refused: entry.refused.clone(),
                 audit_share: self
                     .by_pairs
-                    .then(|| settings.share_after(agreed(entry), self.odds_wrong(&entry.rule))),
+                    .then(|| settings.share_after(agreed(entry), kinds.odds_wrong(&entry.rule))),
             };
             (entry.rule.id, standing)
         });

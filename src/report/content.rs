@@ -89,7 +89,7 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
     });
     let total = rules.len() as u64;
     let enforced = rules.iter().filter(|rule| rule.state == RuleState::Enforced).count();
-    let saved: u64 = rules.iter().map(|rule| rule.evidence.suppressed).sum();
+    let saved = facts.state.counters.suppressed;
     let of =
         |good: u32, bad: u32| Cell::Text(format!("{good} of {}", u64::from(good) + u64::from(bad)));
     let rows = rules.iter().take(super::CSV_ROWS_MAX).map(|rule| {

@@ -94,8 +94,12 @@ fn rules_of(common: &Common, file: Option<&PathBuf>) -> Result<Vec<Rule>, Failed
         return Ok(rule_file(file)?.rules);
     }
     let config = common.load(&[])?.config;
-    let db = look::open(&config)?;
-    let book = book(&config, &db)?.ok_or_else(|| {
+    rules_of_crawl(&config, &look::open(&config)?)
+}
+
+/// Returns the rules that a crawl has learned.
+fn rules_of_crawl(config: &Config, db: &Db) -> Result<Vec<Rule>, Failed> {
+    let book = book(config, db)?.ok_or_else(|| {
         let dir = config.dir.display();
         Failed::with(
             Exit::Nothing,

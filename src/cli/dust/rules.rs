@@ -105,7 +105,15 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
             Failed::with(Exit::Usage, format!("--state {text}: write {known}"))
         })?),
     };
-    let rules = super::rules_of(common, args.rules.as_ref())?;
+    let (rules, counters) = match &args.rules {
+        Some(file) => (super::rule_file(file)?.rules, None),
+        None => {
+            let config = common.load(&[])?.config;
+            let db = look::open(&config)?;
+            let counters = meta::counters(&db).context("failed to read the counters")?;
+            (super::rules_of_crawl(&config, &db)?, counters)
+        }
+    };
     let mut rules: Vec<&Rule> = rules
         .iter()
         .filter(|rule| state.is_none_or(|state| rule.state == state))
@@ -115,7 +123,13 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         let order = |rule: &Rule| (rule.state != RuleState::Enforced, rule.site.clone());
         order(a).cmp(&order(b)).then(b.evidence.suppressed.cmp(&a.evidence.suppressed))
     });
-    let saved = saved(common, args, &rules)?;
+    // Two rules may change one URL, which each of them counts: the crawl itself knows for all of
+    // them, for a part their sum is the most that may be.
+    let is_part = args.state.is_some() || args.site.is_some();
+    let saved = match counters {
+        Some(counters) if !is_part => counters.suppressed,
+        _ => rules.iter().map(|rule| rule.evidence.suppressed).sum(),
+    };
     if common.json {
         let rules: Vec<Value> = rules.iter().map(|rule| row(rule)).collect::<Result<_, _>>()?;
         println!("{}", json!({ "rules": rules, "saved": saved }));
@@ -132,18 +146,6 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         }
     }
     Ok(Exit::Complete)
-}
-
-/// Returns how many fetches the rules avoid together. Two rules may change one URL, which each of
-/// them counts: the crawl itself knows for all of them, for a part it is the most that may be.
-fn saved(common: &Common, args: &RulesArgs, rules: &[&Rule]) -> Result<u64, Failed> {
-    let sum = rules.iter().map(|rule| rule.evidence.suppressed).sum();
-    if args.rules.is_some() || args.state.is_some() || args.site.is_some() {
-        return Ok(sum);
-    }
-    let db = look::open(&common.load(&[])?.config)?;
-    let counters = meta::counters(&db).context("failed to read the counters")?;
-    Ok(counters.map_or(sum, |counters| counters.suppressed))
 }
 
 /// Explains the key of a URL.
