@@ -14,6 +14,8 @@ use tokio::task::JoinHandle;
 pub(crate) enum Step {
     /// Reads a request up to its blank line, and logs it.
     Read,
+    /// Reads the HTTP/2 preface and frames up to the head of a request.
+    ReadHttp2,
     /// Sends bytes.
     Send(Vec<u8>),
     /// Sends the same bytes until the client has had enough.
@@ -118,6 +120,7 @@ pub(crate) async fn play<S: AsyncRead + AsyncWrite + Unpin>(
                 let request = String::from_utf8_lossy(&request).into_owned();
                 log.lock().unwrap().push((number, request));
             }
+            Step::ReadHttp2 => read_http2(&mut stream).await?,
             Step::Send(bytes) => stream.write_all(&bytes).await?,
             Step::SendForever(bytes) => loop {
                 stream.write_all(&bytes).await?;
@@ -148,4 +151,19 @@ pub(crate) async fn play<S: AsyncRead + AsyncWrite + Unpin>(
     let mut rest = [0; 1024];
     while stream.read(&mut rest).await? > 0 {}
     Ok(())
+}
+
+/// Reads the connection preface and frames up to one of the kind HEADERS (RFC 9113 §3.4, §4.1).
+async fn read_http2<S: AsyncRead + Unpin>(stream: &mut S) -> std::io::Result<()> {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        stream.read_exact(&mut vec![0; length as usize]).await?;
+        if head[3] == 1 {
+            return Ok(());
+        }
+    }
 }

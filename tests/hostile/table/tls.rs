@@ -124,8 +124,17 @@ fn http2(authority: &Authority) -> Vec<Case> {
     let block = [0x40, 1, b'a', 127, 200, 0];
     let again =
         |id: &'static str, does: &'static str, speech: Speech| case(id, does, speech).requests(12);
-    // What HTTP/2 begins and never ends is no robots.txt; then nothing may be fetched. What comes
-    // before the client has asked is a fault of the connection, and HTTP/1.1 is spoken.
+    // What HTTP/2 begins and never ends is no robots.txt; then nothing may be fetched.
+    let never = |id: &'static str, does: &'static str, frames: &[Vec<u8>]| {
+        let bytes = [settings.clone(), frames.concat()].concat();
+        let speech = spoken(vec![Step::ReadHttp2, Step::Send(bytes), Step::Hang]);
+        case(id, does, speech)
+            .at("/", "failed host-given-up|refused robots-unreachable")
+            .sends(64 << 20)
+            .lost()
+    };
+    // What comes before the client has asked may be a fault of the connection: then HTTP/1.1 is
+    // spoken.
     let either = |id: &'static str, does: &'static str, speech: Speech| {
         case(id, does, speech)
             .at("/", "failed host-given-up|refused robots-unreachable|done 200")
@@ -164,15 +173,15 @@ fn http2(authority: &Authority) -> Vec<Case> {
             "an answer without a status",
             after(&[frame(HEADERS, END_HEADERS, 1, &[0x40, 1, b'a', 1, b'b'])]),
         ),
-        either("h2_stall", "headers, and never a body", after(std::slice::from_ref(&head))),
-        either(
+        never("h2_stall", "headers, and never a body", std::slice::from_ref(&head)),
+        never(
             "h2_rst",
             "a reset within the body",
-            after(&[
+            &[
                 head.clone(),
                 frame(DATA, 0, 1, b"User-agent: *\n"),
                 frame(RST_STREAM, 0, 1, &[0, 0, 0, 2]),
-            ]),
+            ],
         ),
         either(
             "h2_contflood",
