@@ -14,6 +14,7 @@
 mod site;
 mod table;
 mod terminal;
+mod together;
 mod world;
 
 use std::collections::BTreeSet;

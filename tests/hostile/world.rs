@@ -29,7 +29,7 @@ use crate::loopback::name_server::{NameServer, Reply as Dns};
 const SECRET: &str = "secret";
 
 /// Pages of the healthy site.
-const HEALTHY_PAGES: usize = 12;
+pub(crate) const HEALTHY_PAGES: usize = 12;
 
 /// Every setting that a behaviour may need otherwise, all of them short.
 pub(crate) struct Limits {
@@ -233,6 +233,14 @@ impl Case {
             (false, _) => "the host is given up".to_owned(),
         });
         parts.join("; ")
+    }
+
+    /// Returns the seeds, with the host under this name.
+    pub(crate) fn seeds_at(&self, name: &str, port: u16) -> Vec<String> {
+        self.seeds
+            .iter()
+            .map(|seed| self.written(seed, port).replace("//bad.test", &format!("//{name}")))
+            .collect()
     }
 
     fn written(&self, text: &str, port: u16) -> String {
