@@ -93,6 +93,8 @@ impl Shared {
         table.set_block_size(if hashed { 4 << 10 } else { 16 << 10 });
         options.set_block_based_table_factory(&table);
         options.set_write_buffer_size(8 << 20);
+        // Each family has a block at least, and most of them are never filled.
+        options.set_arena_block_size(256 << 10);
         options.set_target_file_size_base(16 << 20);
         options.set_level_compaction_dynamic_level_bytes(true);
         if family == Family::Seen {

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 
 use super::Settings;
 use super::connect::Stream;
-use super::recorder::{Record, RecordBounds, Recorder};
+use super::recorder::{READ_MAX, Record, RecordBounds, Recorder};
 
 type Recorded = TokioIo<Recorder<TokioIo<Stream>>>;
 
@@ -45,6 +45,7 @@ impl Http1 {
             .allow_spaces_after_header_name_in_responses(true)
             .ignore_invalid_headers_in_responses(true)
             .max_headers(settings.head_fields_max)
+            // The longest header block, and what comes behind it in one read.
             .max_buf_size(settings.head_max.as_len().saturating_add(READ_MAX))
             .handshake(TokioIo::new(recorder))
             .await?;
@@ -89,9 +90,6 @@ impl Http1 {
         self.connection.is_some() && self.sender.is_ready()
     }
 }
-
-/// Read buffer on top of the longest header block. An idle connection may hold as much.
-const READ_MAX: usize = 32 * 1024;
 
 /// Polls the connection; lets go of it once it has ended. Its error reaches the response or the
 /// body too, so it is not kept.

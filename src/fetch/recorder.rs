@@ -13,6 +13,10 @@ use std::task::{Context, Poll};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+/// Bytes of one read at most. hyper begins with a buffer of 8 KiB and doubles it when a read fills
+/// it, and an idle connection keeps what it has: hundreds of them would hold tens of megabytes.
+pub(super) const READ_MAX: usize = 8 * 1024 - 1;
+
 /// What has passed in the present exchange; shared by the stream, which hyper owns, and the fetch.
 #[derive(Clone, Debug)]
 pub(super) struct Record(Arc<Mutex<Passed>>);
@@ -247,12 +251,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Recorder<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        std::task::ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
-        let fresh = &buf.filled()[before..];
-        if !fresh.is_empty() {
-            self.record.lock().note(fresh)?;
+        let most = buf.remaining().min(READ_MAX);
+        let mut part = ReadBuf::new(buf.initialize_unfilled_to(most));
+        std::task::ready!(Pin::new(&mut self.stream).poll_read(cx, &mut part))?;
+        let count = part.filled().len();
+        if count > 0 {
+            self.record.lock().note(part.filled())?;
         }
+        buf.advance(count);
         Poll::Ready(Ok(()))
     }
 }
