@@ -25,7 +25,8 @@ use super::book::{Entry, RuleBook};
 use super::evidence::{Doc, Page};
 use super::fetched::speaks;
 use super::live::rewrite;
-use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState, Source};
+use super::prior;
+use super::rule::{Rule, RuleError, RuleId, RuleState, Source};
 use super::validate::{Finding, Settings, Standing, places};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
@@ -42,6 +43,12 @@ pub(super) const POOLED: u32 = 4;
 /// Wrong rules among those that are tried, for each true one: what precision the search has where
 /// nothing is known of a site.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
+
+/// The least odds, however many rules have never failed: sites change.
+const ODDS_WRONG_MIN: f64 = 0.002;
+
+/// Pairs after which a rule repeats itself: one that is refuted sooner is a guess that was wrong.
+const REPEATED: u32 = 3;
 
 /// True rules that these odds are worth beside what a site shows.
 const ODDS_WEIGHT: f64 = 5.0;
@@ -62,10 +69,10 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Returns how the trial stands.
-    pub(crate) fn standing(&self, is_told: bool, settings: &Settings) -> Standing {
+    /// Returns how the trial stands, where `elsewhere` pairs agreed on other sites.
+    pub(crate) fn standing(&self, is_told: bool, elsewhere: u32, settings: &Settings) -> Standing {
         let (all, new) = settings.pairs_needed(is_told);
-        let agreed = self.known + self.same;
+        let agreed = self.known + self.same + elsewhere / POOLED;
         if self.failed > u32::from(agreed >= FORGIVES_AFTER) {
             return Standing::Refuted;
         }
@@ -168,12 +175,18 @@ impl RuleBook {
         }
         let settings = &self.settings.validate;
         let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
-        let standing = pairs.standing(told, settings);
+        let standing = pairs.standing(told, elsewhere, settings);
         // A place is proved as soon as one of its URLs is.
         self.changed |= finding == Finding::Same;
         match standing {
             Standing::Open => {}
-            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Accepted => {
+                let portable = prior::is_portable(&entry.rule).then(|| entry.rule.site.clone());
+                self.become_state(id, RuleState::Enforced, "proved", now);
+                if let Some(site) = portable {
+                    self.miner.spread(&site);
+                }
+            }
             Standing::Refuted => {
                 self.retire(id, &format!("refuted: {url} is another document"), now);
             }
@@ -184,7 +197,7 @@ impl RuleBook {
     /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
     pub(super) fn agreed_elsewhere(&self, id: RuleId) -> u32 {
         let Some(own) = self.entries.get(&id) else { return 0 };
-        if own.rule.scope.host.is_some() || matches!(own.rule.rule, RuleKind::HostAlias { .. }) {
+        if !prior::is_portable(&own.rule) {
             return 0;
         }
         let mut agreed = 0u32;
@@ -204,20 +217,28 @@ impl RuleBook {
 
     /// Returns the odds that a rule of this kind is wrong on its site, by those that were refuted
     /// there and those in force that never failed: exchanged words may be an accident where
-    /// parameters are not.
+    /// parameters are not. What other sites of the crawl show counts too, but less. A rule that was
+    /// refuted before it had agreed as often as most do when their trial begins says nothing about
+    /// those that have.
     pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
         let kind = std::mem::discriminant(&of.rule);
         let (mut wrong, mut right) = (0.0, 0.0);
-        for Entry { rule, retired, .. } in self.entries.values() {
-            if rule.site != of.site || std::mem::discriminant(&rule.rule) != kind {
+        for entry in self.entries.values() {
+            let Entry { rule, retired, .. } = entry;
+            if std::mem::discriminant(&rule.rule) != kind {
                 continue;
             }
+            let weight = if rule.site == of.site { 1.0 } else { 1.0 / f64::from(POOLED) };
             let evidence = &rule.evidence;
             let failed = evidence.draws_failed + evidence.audits_failed > 0;
-            wrong += f64::from(u8::from(failed && *retired > 0));
-            right += f64::from(u8::from(!failed && rule.state == RuleState::Enforced));
+            if failed && *retired > 0 && entry.agreed() >= REPEATED {
+                wrong += weight;
+            }
+            if !failed && rule.state == RuleState::Enforced {
+                right += weight;
+            }
         }
-        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG)
+        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG_MIN)
     }
 
     /// Returns what pages of the sample show that the rule would have merged: those that it alone
