@@ -198,7 +198,7 @@ impl State {
                 Some(by)
                     if self.is_fetched_to_check(&rules, own, (&canonized.rules, &url), by)? => {}
                 Some(by) => {
-                    let ids = canonized.rules.iter().map(|rule| rule.0).collect();
+                    let ids = self.rules_of_both(&rules, &canonized.rules, by)?;
                     return self.suppress(lease, by, ids, rules.version(), now);
                 }
                 None => {
@@ -207,6 +207,16 @@ impl State {
                     self.commit(batch, now)?;
                 }
             }
+        }
+        if key == own
+            && rules.knows(url.host_str())
+            && let Some((by, ids, rewritten)) = self.stood_for(&rules, &url, own)?
+        {
+            if !self.is_fetched_to_check(&rules, own, (&ids, &rewritten), by)? {
+                let ids = self.rules_of_both(&rules, &ids, by)?;
+                return self.suppress(lease, by, ids, rules.version(), now);
+            }
+            self.await_audit(own, by, &ids);
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
@@ -231,8 +241,10 @@ impl State {
     ) -> Result<Option<Fingerprint>, CrawlError> {
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
-            Some(Known::By(by)) => by,
-            None => return Ok(None),
+            // A rule that fell leaves its keys behind: what had one of them stands for others only
+            // while the rules still give it that key.
+            Some(Known::By(by)) if self.still_stands(by, key)? => by,
+            Some(Known::By(_)) | None => return Ok(None),
         };
         Ok(self.stand_in(own, by)?)
     }

@@ -12,6 +12,7 @@ use super::error::CrawlError;
 use super::learn::evidence_of;
 use super::state::State;
 use crate::clock::Timestamp;
+use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId, RuleSet, Text};
@@ -111,6 +112,86 @@ impl State {
         Ok((rules, url.clone()))
     }
 
+    /// Returns the rules in whose name a URL is suppressed: those that give it its key, and those
+    /// that give that key to what stands for it. If any of them falls, it comes back.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn rules_of_both(
+        &self,
+        set: &RuleSet,
+        own: &[RuleId],
+        by: Fingerprint,
+    ) -> Result<Vec<u64>, DbError> {
+        let mut rules: Vec<u64> = own.iter().map(|rule| rule.0).collect();
+        if let Some(record) = urls::get(&self.db, by)?
+            && let Ok(other) = CrawlUrl::parse(&record.url)
+        {
+            for rule in set.canonize(&other).rules {
+                if !rules.contains(&rule.0) {
+                    rules.push(rule.0);
+                }
+            }
+        }
+        Ok(rules)
+    }
+
+    /// Notes the keys that new rules give pages which were fetched before: each page stands for its
+    /// key, unless another one does, or the key itself was fetched.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn note_keys(
+        &mut self,
+        batch: &mut Batch,
+        pages: &[(CrawlUrl, CrawlUrl)],
+    ) -> Result<(), DbError> {
+        let mut keys: Vec<(Fingerprint, Fingerprint)> =
+            pages.iter().map(|(url, key)| (key.fingerprint(), url.fingerprint())).collect();
+        // In the order of the rows, so that neighbours are read together.
+        keys.sort_unstable();
+        for (key, url) in keys {
+            let free = match seen::get(&self.db, key)? {
+                None => true,
+                // It waits: when its turn comes, it is one more form of a page that is there.
+                Some(Known::Itself) => urls::get(&self.db, key)?
+                    .is_some_and(|record| matches!(record.state, UrlState::Queued(_))),
+                Some(Known::By(_)) => false,
+            };
+            if free {
+                self.know(batch, key, Known::By(url));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what stands for a URL whose own form is the key of another one, by which rules, and
+    /// which of the two they rewrite.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn stood_for(
+        &self,
+        set: &RuleSet,
+        url: &CrawlUrl,
+        own: Fingerprint,
+    ) -> Result<Option<(Fingerprint, Vec<RuleId>, CrawlUrl)>, DbError> {
+        let Some(Known::By(by)) = seen::get(&self.db, own)? else { return Ok(None) };
+        if !self.still_stands(by, own)? {
+            return Ok(None);
+        }
+        let Some(by) = self.stand_in(own, by)? else { return Ok(None) };
+        let (rules, rewritten) = self.united_by(set, url, by)?;
+        Ok((!rules.is_empty()).then_some((by, rules, rewritten)))
+    }
+
+    /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
+    pub(super) fn await_audit(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId]) {
+        if !self.checks.awaits(url) && self.checks.awaited.len() < AWAITED_MAX {
+            self.checks.begin(url, by, rules, true);
+        }
+    }
+
     /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same;
     /// `url` is the one that the rules rewrite.
     ///
@@ -196,7 +277,12 @@ impl State {
             let Some(record) = urls::get(&self.db, own)? else { continue };
             let Ok(url) = CrawlUrl::parse(&record.url) else { continue };
             let (rules, url) = self.united_by(set, &url, by)?;
-            if set.must_prove(&url, &rules) || set.audits_all(&url, &rules) {
+            let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
+                set.must_prove(url, rules) || set.audits_all(url, rules)
+            };
+            let stands = urls::get(&self.db, by)?.and_then(|r| CrawlUrl::parse(&r.url).ok());
+            let stands = stands.is_some_and(|by| doubtful(&by, &set.canonize(&by).rules));
+            if stands || doubtful(&url, &rules) {
                 let places = set.unproven_places(&url, &rules);
                 open.push((!self.can_testify(by)?, own, by, rules, places));
             }

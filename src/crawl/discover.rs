@@ -268,7 +268,7 @@ impl State {
                 let (rules, url) = self.united_by(&set, &one.link.url, by)?;
                 known.insert(one.own, Known::Itself);
                 if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
-                    let rules = rules.iter().map(|rule| rule.0).collect();
+                    let rules = self.rules_of_both(&set, &rules, by)?;
                     return self.suppress_found(batch, via, one, (by, rules), version, now);
                 }
             }
@@ -288,7 +288,8 @@ impl State {
                 && !self.is_checked(one, by)?
             {
                 known.insert(one.own, Known::Itself);
-                let rules = one.rules.clone();
+                let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
+                let rules = self.rules_of_both(&self.rules.snapshot(), &rules, by)?;
                 return self.suppress_found(batch, via, one, (by, rules), version, now);
             }
             if by.is_none() {
@@ -310,7 +311,7 @@ impl State {
 
     /// Returns true if the rules still give `by` the key `key`. A retired rule leaves its keys
     /// behind; this is where they lose their meaning.
-    fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
+    pub(super) fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
         let stands = self.stand_in(key, by)?.is_some();

@@ -289,9 +289,12 @@ impl State {
         for one in said {
             let mut batch = Batch::default();
             match one {
-                Said::Rules(set, book) => {
+                Said::Rules(set, book, keys) => {
                     // Stored first, whole: after a crash the state has the old version or the new.
                     meta::put_rule_book(&mut batch, &self.db, &book);
+                    if self.enforces {
+                        self.note_keys(&mut batch, &keys)?;
+                    }
                     self.commit(batch, now)?;
                     if self.enforces {
                         self.rules.publish(set);

@@ -91,8 +91,9 @@ pub(super) enum Tell {
 /// What the miner answers.
 #[derive(Debug)]
 pub(super) enum Said {
-    /// Another rule set is to be in force, with the book that it follows from.
-    Rules(RuleSet, Vec<u8>),
+    /// Another rule set is to be in force, with the book that it follows from, and the fetched URLs
+    /// that its new rules give another key, with that key.
+    Rules(RuleSet, Vec<u8>, Vec<(CrawlUrl, CrawlUrl)>),
     /// Steps in the lives of rules.
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
@@ -294,7 +295,10 @@ impl Mind {
         // The rules first: what an event brings back must not meet the rule that has fallen.
         let events = self.book.take_events();
         match self.book.take_rule_set() {
-            Ok(Some(set)) => said.push(Said::Rules(set, self.book.encode_rules())),
+            Ok(Some(set)) => {
+                let keys = self.book.take_new_keys(&set);
+                said.push(Said::Rules(set, self.book.encode_rules(), keys));
+            }
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "a rule cannot be put in force"),
         }

@@ -282,8 +282,12 @@ mod tests {
     }
 
     fn drop_sid() -> crate::dust::Rule {
+        drop_parameter("sid")
+    }
+
+    fn drop_parameter(name: &str) -> crate::dust::Rule {
         use crate::dust::{Rule, RuleKind, Scope, Source};
-        let kind = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
+        let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
         let site = url("http://a.example/").site();
         Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
     }
@@ -308,6 +312,56 @@ mod tests {
         assert!(hidden(&state), "another form stands for it");
         state.rules.publish(RuleSet::default());
         state.readmit.push_back(id);
+        while state.readmit_some(now).unwrap() {}
+        assert!(!hidden(&state));
+    }
+
+    /// A form that was fetched before its rule was found left the plain form in its queue, and that
+    /// was fetched too, rule or not.
+    #[test]
+    fn a_plain_form_that_waits_is_one_more_form_of_a_page_that_was_fetched_before_the_rule() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        find(&mut state, "/p?sid=1", now);
+        find(&mut state, "/p", now);
+        let (form, plain) = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
+        let own = plain.fingerprint();
+        let set = RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap();
+        assert!(state.stood_for(&set, &plain, own).unwrap().is_none());
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut batch = Batch::default();
+        state.note_keys(&mut batch, &[(form.clone(), plain.clone())]).unwrap();
+        state.commit(batch, now).unwrap();
+        let stood = state.stood_for(&set, &plain, own).unwrap();
+        assert_eq!(stood, Some((form.fingerprint(), vec![drop_sid().id], form.clone())));
+        let before = state.counters.queued;
+        find(&mut state, "/p", now);
+        assert_eq!(state.counters.queued, before, "found again, it keeps its place");
+        state.rules.publish(RuleSet::default());
+        assert!(state.stood_for(&set, &plain, own).unwrap().is_none(), "nor after the rule");
+    }
+
+    /// Of a URL and the one that stood for it two rules made one key; it was remembered under its
+    /// own rule alone, and stayed suppressed when the other's fell.
+    #[test]
+    fn a_form_comes_back_when_the_rule_of_what_stands_for_it_falls() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (sid, print) = (drop_parameter("sid"), drop_parameter("print"));
+        let both = vec![Arc::new(sid.clone()), Arc::new(print.clone())];
+        state.rules.publish(RuleSet::compile(1, both, 0.0).unwrap());
+        find(&mut state, "/p?sid=1", now);
+        find(&mut state, "/p?print=1", now);
+        let form = url("http://a.example/p?print=1").fingerprint();
+        let hidden = |state: &State| {
+            let record = urls::get(&state.db, form).unwrap().unwrap();
+            matches!(record.state, UrlState::Suppressed { .. })
+        };
+        assert!(hidden(&state));
+        state.rules.publish(RuleSet::compile(2, vec![Arc::new(print)], 0.0).unwrap());
+        state.readmit.push_back(sid.id);
         while state.readmit_some(now).unwrap() {}
         assert!(!hidden(&state));
     }

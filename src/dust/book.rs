@@ -167,6 +167,8 @@ pub struct RuleBook {
     pub(super) changed: bool,
     /// Rules are proved by pairs of pages, not by probes.
     pub(super) by_pairs: bool,
+    /// Rules whose keys the caller knows of all pages that were fetched before them.
+    pub(super) told_keys: BTreeSet<RuleId>,
 }
 
 impl RuleBook {

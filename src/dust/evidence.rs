@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::differences::Differences;
 use super::sketch::{Likeness, SLOTS, Sketch};
 use crate::url::CrawlUrl;
 
@@ -229,6 +230,12 @@ pub(crate) struct Window {
     pub(crate) mined_duplicates: u32,
     /// A refuted rule left something to look for.
     pub(crate) hurried: bool,
+    /// A search would find something: pages of one document differ in a way that was seen before,
+    /// or a rule was proved on another site.
+    pub(crate) promising: bool,
+    pub(crate) differences: Differences,
+    /// Where the first page of each document stands, counted like `known`.
+    pub(crate) firsts: HashMap<Doc, u64>,
     /// When the window was last used, in observations of all sites.
     pub(crate) used: u64,
 }
@@ -240,9 +247,11 @@ impl Window {
         if self.known.contains_key(&hash) {
             return false;
         }
-        self.known.insert(hash, self.dropped + self.pages.len() as u64);
+        let place = self.dropped + self.pages.len() as u64;
+        self.known.insert(hash, place);
         let mut page = page;
         page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+        self.compare_with_first(&page, place);
         self.pages.push_back(page);
         self.total += 1;
         // Dropped in quarters, since the documents are grouped anew each time.
@@ -253,6 +262,16 @@ impl Window {
             self.regroup();
         }
         true
+    }
+
+    /// Compares a page with the first one of its document, if it is another one.
+    fn compare_with_first(&mut self, page: &Page, place: u64) {
+        let Some(doc) = page.doc.filter(|_| !page.junk) else { return };
+        let first = *self.firsts.entry(doc).or_insert(place);
+        let first = first.checked_sub(self.dropped).and_then(|at| usize::try_from(at).ok());
+        if let Some(first) = first.and_then(|at| self.pages.get(at)) {
+            self.promising |= self.differences.note(doc, &first.url, &page.url);
+        }
     }
 
     /// Remembers a URL that has no page.
@@ -303,9 +322,14 @@ impl Window {
     pub(crate) fn regroup(&mut self) {
         self.documents = Documents::default();
         self.known.clear();
+        self.firsts.clear();
         for (i, page) in self.pages.iter_mut().enumerate() {
-            self.known.insert(xxh3_64(page.url.as_bytes()), self.dropped + i as u64);
+            let place = self.dropped + i as u64;
+            self.known.insert(xxh3_64(page.url.as_bytes()), place);
             page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+            if let Some(doc) = page.doc {
+                self.firsts.entry(doc).or_insert(place);
+            }
         }
     }
 }

@@ -15,6 +15,12 @@ use super::search::Search;
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
+/// Documents that must speak for a rule whose trial costs nothing.
+const SUPPORT_OF_FREE_TRIAL: u32 = 2;
+
+/// Pages between two searches of a small site that promises something.
+const PROMISE_STEP: u64 = 4;
+
 /// How the miner samples and when it mines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
@@ -114,6 +120,14 @@ impl Miner {
         }
     }
 
+    /// Notes that a rule was proved which may hold on other sites too: those that show duplicates
+    /// are searched before their sample has grown.
+    pub(crate) fn spread(&mut self, from: &Site) {
+        for (_, window) in self.sites.iter_mut().filter(|(site, _)| *site != from) {
+            window.promising = true;
+        }
+    }
+
     /// Returns true where mining a site now may find something new.
     pub fn due(&self, site: &Site) -> bool {
         let Some(window) = self.sites.get(site) else { return false };
@@ -121,6 +135,13 @@ impl Miner {
         let unknown = window.documents.pages() == 0;
         if !unknown && share < self.settings.duplicate_share_min {
             return false;
+        }
+        // What promises something is searched for at once, but for a step that grows with what has
+        // to be searched.
+        if window.promising
+            && window.total >= window.mined_at + PROMISE_STEP.max(window.mined_at / 16)
+        {
+            return true;
         }
         let news = unknown || window.documents.duplicates() != window.mined_duplicates;
         if !news && !window.hurried {
@@ -157,6 +178,7 @@ impl Miner {
         let Some(window) = self.sites.get_mut(site) else { return Ok(Vec::new()) };
         window.mined_at = window.total;
         window.hurried = false;
+        window.promising = false;
         window.mined_share = window.duplicate_share();
         window.mined_duplicates = window.documents.duplicates();
         let window = &*window;
@@ -176,8 +198,10 @@ impl Miner {
         search.run(priors)
     }
 
-    /// Lets rules be found that touch as few URLs as must speak for them.
+    /// Lets rules be found for which a trial that costs nothing is the whole price: two documents
+    /// speak for them, and they may touch no more URLs than that.
     pub(crate) fn take_small_rules(&mut self) {
+        self.settings.support_min = self.settings.support_min.min(SUPPORT_OF_FREE_TRIAL);
         self.settings.applicable_min = self.settings.applicable_min.min(self.settings.support_min);
     }
 

@@ -14,6 +14,7 @@ mod audit;
 pub mod book;
 mod corpus;
 pub mod declared;
+mod differences;
 pub mod durable;
 pub mod evidence;
 mod fetched;

@@ -26,6 +26,7 @@ use super::book::{Entry, RuleBook};
 use super::evidence::{Doc, Page};
 use super::fetched::speaks;
 use super::live::rewrite;
+use super::prior;
 use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState, Source};
 use super::validate::{Finding, Settings, Standing, places};
 use crate::clock::Timestamp;
@@ -43,6 +44,12 @@ pub(super) const POOLED: u32 = 4;
 /// Wrong rules among those that are tried, for each true one: what precision the search has where
 /// nothing is known of a site.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
+
+/// The least odds, however many rules have never failed: sites change.
+const ODDS_WRONG_MIN: f64 = 0.002;
+
+/// Pairs after which a rule repeats itself: one that is refuted sooner is a guess that was wrong.
+const REPEATED: u32 = 3;
 
 /// True rules that these odds are worth beside what a site shows.
 const ODDS_WEIGHT: f64 = 5.0;
@@ -63,10 +70,10 @@ pub(crate) struct Pairs {
 }
 
 impl Pairs {
-    /// Returns how the trial stands.
-    pub(crate) fn standing(&self, is_told: bool, settings: &Settings) -> Standing {
+    /// Returns how the trial stands, where `elsewhere` pairs agreed on other sites.
+    pub(crate) fn standing(&self, is_told: bool, elsewhere: u32, settings: &Settings) -> Standing {
         let (all, new) = settings.pairs_needed(is_told);
-        let agreed = self.known + self.same;
+        let agreed = self.known + self.same + elsewhere / POOLED;
         if self.failed > u32::from(agreed >= FORGIVES_AFTER) {
             return Standing::Refuted;
         }
@@ -100,18 +107,37 @@ impl Settings {
     }
 }
 
-/// Rules of one site and kind that were refuted, and those in force that never failed.
+/// Rules of one kind that were refuted, and those in force that never failed.
+#[derive(Clone, Copy, Default)]
+struct KindRecord {
+    wrong: u32,
+    right: u32,
+}
+
+impl KindRecord {
+    fn add(&mut self, wrong: bool, right: bool) {
+        self.wrong += u32::from(wrong);
+        self.right += u32::from(right);
+    }
+}
+
+/// How far rules have been right so far, by kind: on each site, and on all of them.
 #[derive(Default)]
-pub(super) struct KindRecords<'a>(HashMap<(&'a Site, Discriminant<RuleKind>), (u32, u32)>);
+pub(super) struct KindRecords<'a> {
+    of_site: HashMap<(&'a Site, Discriminant<RuleKind>), KindRecord>,
+    of_all: HashMap<Discriminant<RuleKind>, KindRecord>,
+}
 
 impl KindRecords<'_> {
     /// Returns the odds that a rule of this kind is wrong on its site: exchanged words may be an
-    /// accident where parameters are not.
+    /// accident where parameters are not. What other sites of the crawl show counts too, but less.
     pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
         let kind = std::mem::discriminant(&of.rule);
-        let (wrong, right) = self.0.get(&(&of.site, kind)).copied().unwrap_or_default();
-        let wrong = f64::from(wrong) + ODDS_WRONG * ODDS_WEIGHT;
-        (wrong / (f64::from(right) + ODDS_WEIGHT)).max(ODDS_WRONG)
+        let own = self.of_site.get(&(&of.site, kind)).copied().unwrap_or_default();
+        let all = self.of_all.get(&kind).copied().unwrap_or_default();
+        let pooled = |own: u32, all: u32| f64::from(own) + f64::from(all - own) / f64::from(POOLED);
+        let (wrong, right) = (pooled(own.wrong, all.wrong), pooled(own.right, all.right));
+        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG_MIN)
     }
 }
 
@@ -182,12 +208,18 @@ impl RuleBook {
         }
         let settings = &self.settings.validate;
         let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
-        let standing = pairs.standing(told, settings);
+        let standing = pairs.standing(told, elsewhere, settings);
         // A place is proved as soon as one of its URLs is.
         self.changed |= finding == Finding::Same;
         match standing {
             Standing::Open => {}
-            Standing::Accepted => self.become_state(id, RuleState::Enforced, "proved", now),
+            Standing::Accepted => {
+                let portable = prior::is_portable(&entry.rule).then(|| entry.rule.site.clone());
+                self.become_state(id, RuleState::Enforced, "proved", now);
+                if let Some(site) = portable {
+                    self.miner.spread(&site);
+                }
+            }
             Standing::Refuted => {
                 self.retire(id, &format!("refuted: {url} is another document"), now);
             }
@@ -198,7 +230,7 @@ impl RuleBook {
     /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
     pub(super) fn agreed_elsewhere(&self, id: RuleId) -> u32 {
         let Some(own) = self.entries.get(&id) else { return 0 };
-        if own.rule.scope.host.is_some() || matches!(own.rule.rule, RuleKind::HostAlias { .. }) {
+        if !prior::is_portable(&own.rule) {
             return 0;
         }
         let mut agreed = 0u32;
@@ -216,16 +248,20 @@ impl RuleBook {
         agreed
     }
 
-    /// Tells how far the rules of each site and kind have been right so far.
+    /// Tells how far the rules of each site and kind have been right so far. A rule that was refuted
+    /// before it had agreed as often as most do when their trial begins says nothing about those
+    /// that have.
     pub(super) fn record_of_kinds(&self) -> KindRecords<'_> {
         let mut records = KindRecords::default();
-        for Entry { rule, retired, .. } in self.entries.values() {
+        for entry in self.entries.values() {
+            let Entry { rule, retired, .. } = entry;
             let evidence = &rule.evidence;
             let failed = evidence.draws_failed + evidence.audits_failed > 0;
+            let wrong = failed && *retired > 0 && entry.agreed() >= REPEATED;
+            let right = !failed && rule.state == RuleState::Enforced;
             let kind = std::mem::discriminant(&rule.rule);
-            let (wrong, right) = records.0.entry((&rule.site, kind)).or_default();
-            *wrong += u32::from(failed && *retired > 0);
-            *right += u32::from(!failed && rule.state == RuleState::Enforced);
+            records.of_site.entry((&rule.site, kind)).or_default().add(wrong, right);
+            records.of_all.entry(kind).or_default().add(wrong, right);
         }
         records
     }

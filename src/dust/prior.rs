@@ -39,6 +39,12 @@ const INDEXES: [&str; 7] = [
     "default.asp",
 ];
 
+/// Returns true for a rule that may hold on other sites: one that names no host.
+pub(crate) fn is_portable(rule: &Rule) -> bool {
+    let own = matches!(rule.rule, RuleKind::HostAlias { .. } | RuleKind::Scheme { .. });
+    !own && rule.scope.host.is_none()
+}
+
 /// Priors in the order in which they are judged.
 pub(crate) fn all<'a>(
     declared: Option<&BTreeSet<(RuleKind, Scope)>>,
@@ -54,8 +60,7 @@ pub(crate) fn all<'a>(
         add(rule.clone(), scope.clone(), Source::Declared);
     }
     for rule in proved {
-        let own = matches!(rule.rule, RuleKind::HostAlias { .. } | RuleKind::Scheme { .. });
-        if !own && rule.scope.host.is_none() {
+        if is_portable(rule) {
             add(rule.rule.clone(), rule.scope.clone(), Source::Elsewhere);
         }
     }

@@ -1,13 +1,31 @@
 //! From the book to the rule set of the crawl: which rules it has, and how far each is proved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::book::{Entry, RuleBook};
 use super::live::{self, RuleSet};
 use super::pairs::POOLED;
-use super::rule::{RuleError, RuleKind, RuleState, Scope};
+use super::rule::{RuleError, RuleId, RuleKind, RuleState, Scope};
 use super::validate::PLACES_MAX;
+use crate::url::{CrawlUrl, Host, Site};
+
+/// Places of a whole host after which a name with and without `www.` is taken to be the same in
+/// all others too: a server that tells names apart does so for all that it serves under them, or
+/// for a few directories. One place in which that fails, and each is looked at again.
+const ALIAS_PLACES_MAX: usize = 15;
+
+/// Returns in how many places a rule must be proved before it is taken to hold in all.
+fn places_max(entry: &Entry) -> usize {
+    let is_alias = match &entry.rule.rule {
+        RuleKind::HostAlias { from, to, from_path, to_path } => {
+            let bare = |host: &Host| host.as_str().trim_start_matches("www.").to_owned();
+            bare(from) == bare(to) && from_path == "/" && to_path == "/"
+        }
+        _ => false,
+    };
+    if is_alias && entry.refused.is_empty() { ALIAS_PLACES_MAX } else { PLACES_MAX }
+}
 
 impl RuleBook {
     /// Returns the next rule set, if anything about the rules in force has changed.
@@ -20,6 +38,28 @@ impl RuleBook {
         }
         self.version += 1;
         self.rule_set().map(Some)
+    }
+
+    /// Returns pages of the sample that rules of a set give another key, each with that key, where
+    /// the set is the first one with the rule: they were fetched before it was found, and stand for
+    /// the other URLs of their keys. The first page of a key is named.
+    pub fn take_new_keys(&mut self, set: &RuleSet) -> Vec<(CrawlUrl, CrawlUrl)> {
+        let ids: BTreeSet<RuleId> = set.rules().iter().map(|rule| rule.id).collect();
+        let new: Vec<_> =
+            set.rules().iter().filter(|rule| !self.told_keys.contains(&rule.id)).collect();
+        let sites: BTreeSet<&Site> = new.iter().map(|rule| &rule.site).collect();
+        let windows = sites.into_iter().filter_map(|site| self.miner.window(site));
+        let mut keys: BTreeMap<CrawlUrl, CrawlUrl> = BTreeMap::new();
+        for page in windows.flat_map(|window| &window.pages) {
+            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
+            let canonized = set.canonize(&url);
+            if canonized.rules.iter().any(|id| new.iter().any(|rule| rule.id == *id)) {
+                let key = canonized.key.into_owned();
+                keys.entry(key).or_insert(url);
+            }
+        }
+        self.told_keys = ids;
+        keys.into_iter().map(|(key, url)| (url, key)).collect()
     }
 
     /// Compiles the rules in force, and those on trial by pairs, under the present version.
@@ -45,7 +85,7 @@ impl RuleBook {
         };
         let kinds = self.record_of_kinds();
         let standings = entries().map(|entry| {
-            let places = entry.proven.as_ref().filter(|places| places.len() < PLACES_MAX);
+            let places = entry.proven.as_ref().filter(|places| places.len() < places_max(entry));
             let standing = live::Standing {
                 on_trial: tried(entry),
                 proven: places.cloned(),

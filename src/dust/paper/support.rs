@@ -50,6 +50,9 @@ struct Instance {
 /// Hash classes by which passes are divided: by the upper 16 bits of the key.
 const CLASSES: usize = 1 << 16;
 
+/// Parts into which instances are put as they come, by the upper 8 bits of the key.
+const PARTS: usize = 1 << 8;
+
 /// Returns all pairs with support of at least MS, in no particular order.
 pub(super) fn likely_pairs(
     table: &Table<'_>,
@@ -62,7 +65,7 @@ pub(super) fn likely_pairs(
     let mut pairs = Vec::new();
     gather.pass(0..CLASSES as u64);
     if !gather.overflowed {
-        count(table, settings, &mut gather.instances, &mut pairs);
+        count(table, settings, &mut gather.parts, &mut pairs);
         return pairs;
     }
     let sizes = std::mem::take(&mut gather.class_sizes);
@@ -79,7 +82,7 @@ pub(super) fn likely_pairs(
             // those are at most one for each occurrence of a substring.
             gather.capacity = usize::try_from(total).unwrap_or(usize::MAX);
             gather.pass(from as u64..to as u64);
-            count(table, settings, &mut gather.instances, &mut pairs);
+            count(table, settings, &mut gather.parts, &mut pairs);
         }
         from = to;
     }
@@ -92,7 +95,11 @@ struct Gather<'t, 'a> {
     settings: &'t Settings,
     /// Powers of the base of the rolling hash.
     powers: Vec<u64>,
-    instances: Vec<Instance>,
+    /// The instances by the upper bits of their keys: a part is sorted within the caches, however
+    /// long the list.
+    parts: Vec<Vec<Instance>>,
+    /// How many there are.
+    held: usize,
     capacity: usize,
     /// Whether the first pass had more instances than fit.
     overflowed: bool,
@@ -121,7 +128,8 @@ impl<'t, 'a> Gather<'t, 'a> {
             likeness,
             settings,
             powers,
-            instances: Vec::new(),
+            parts: vec![Vec::new(); PARTS],
+            held: 0,
             capacity,
             overflowed: false,
             class_sizes: vec![0; CLASSES],
@@ -134,7 +142,7 @@ impl<'t, 'a> Gather<'t, 'a> {
 
     /// Gathers the instances of some hash classes; the first pass takes all, and counts them.
     fn pass(&mut self, classes: std::ops::Range<u64>) {
-        self.instances.clear();
+        self.clear();
         self.first_pass = classes.end - classes.start == CLASSES as u64;
         self.classes = classes;
         let (table, settings, likeness) = (self.table, self.settings, self.likeness);
@@ -192,13 +200,19 @@ impl<'t, 'a> Gather<'t, 'a> {
             if self.overflowed {
                 return;
             }
-            if self.instances.len() == self.capacity {
+            if self.held == self.capacity {
                 self.overflowed = true;
-                self.instances.clear();
+                self.clear();
                 return;
             }
         }
-        self.instances.push(instance);
+        self.held += 1;
+        self.parts[(instance.key >> (u64::BITS - PARTS.ilog2())) as usize].push(instance);
+    }
+
+    fn clear(&mut self) {
+        self.parts.iter_mut().for_each(Vec::clear);
+        self.held = 0;
     }
 
     /// Returns the hash of the tokens `from..to`, and of their number.
@@ -243,12 +257,23 @@ fn oriented(table: &Table<'_>, a: u32, b: u32, first: usize) -> (u32, u32) {
 fn count(
     table: &Table<'_>,
     settings: &Settings,
-    instances: &mut [Instance],
+    parts: &mut [Vec<Instance>],
     pairs: &mut Vec<Pair>,
 ) {
-    instances.sort_unstable_by_key(|instance| instance.key);
+    for part in parts {
+        part.sort_unstable_by_key(|instance| instance.key);
+        count_sorted(table, settings, part, pairs);
+    }
+}
+
+fn count_sorted(
+    table: &Table<'_>,
+    settings: &Settings,
+    part: &mut [Instance],
+    pairs: &mut Vec<Pair>,
+) {
     let enough = settings.support_min.max(1);
-    for run in instances.chunk_by_mut(|a, b| a.key == b.key) {
+    for run in part.chunk_by_mut(|a, b| a.key == b.key) {
         if (run.iter().filter(|instance| instance.low).count() as u64) < enough {
             continue;
         }
