@@ -245,7 +245,7 @@ impl State {
             clusters: clusters.collect(),
             reasons,
             dust: self.dust_view(),
-            orders_left: self.changes.jobs.len(),
+            orders_left: self.changes.orders_left(),
         }
     }
 
