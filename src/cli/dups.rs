@@ -8,6 +8,7 @@ use super::output::number;
 use super::sketch::{self, Source};
 use super::{Answer, Common, Exit, look};
 use crate::content::mirror::{Kinship, MirrorPair, MirrorSettings};
+use crate::content::trap::Level;
 use crate::crawl::dups::{Exact, HostRow, Nearly, by_host, exact, mirrors, nearly};
 use crate::crawl::replicas::{ReplicaPair, Replicas, replicas};
 use crate::url::CrawlUrl;
@@ -135,7 +136,10 @@ fn print_nearly(nearly: &Nearly, pairs: bool, clusters: bool) {
 fn print_hosts(rows: &[HostRow]) {
     println!("{:>10}  {:>10}  {:>9}  {:<12}  host", "pages", "repeats", "new now", "level");
     for row in rows {
-        let level = format!("{:?}", row.level).to_lowercase();
+        let level = match (row.level, &row.parked) {
+            (Level::Parked, None) => "part parked".to_owned(),
+            (level, _) => format!("{level:?}").to_lowercase(),
+        };
         let (pages, repeats) = (number(row.pages), number(row.duplicates));
         let share = format!("{:.0} %", 100.0 * row.new_lately);
         println!("{pages:>10}  {repeats:>10}  {share:>9}  {level:<12}  {}", row.host);
@@ -265,6 +269,9 @@ fn wrapped(text: &str) -> Vec<String> {
             width = 0;
         }
         for c in word.chars() {
+            if width == COLUMN && c == ' ' {
+                continue;
+            }
             if width == COLUMN {
                 lines.push(String::new());
                 width = 0;
@@ -300,6 +307,8 @@ mod tests {
         let lines = wrapped(&"word ".repeat(40));
         assert!(lines.iter().all(|line| line.chars().count() <= COLUMN), "{lines:?}");
         assert_eq!(wrapped(&"x".repeat(2 * COLUMN)).len(), 2);
+        let full = format!("{} next", "x".repeat(COLUMN));
+        assert_eq!(wrapped(&full), ["x".repeat(COLUMN), "next".to_owned()]);
         assert_eq!(wrapped(""), [""]);
     }
 }

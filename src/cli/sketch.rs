@@ -197,7 +197,11 @@ impl Source {
             return Ok(Source::of(config, name, &place, None, &body, false));
         }
         let url = look::url_of(name)?;
-        let db = look::open(config)?;
+        let Some(db) = look::open_if_there(config)? else {
+            let dir = config.dir.display();
+            let message = format!("read {name}: there is no such file, and no crawl in {dir}");
+            return Err(Failed::with(Exit::Nothing, message));
+        };
         let (content_type, body) = archived(config, &db, &url)?;
         Ok(Source::of(config, url.as_str(), &url, content_type.as_deref(), &body, true))
     }

@@ -16,9 +16,9 @@
 //! the fewest that still find 0.99 of what resembles by 0.7. Its four bins are 32 bits: at 100
 //! million pages an unrelated page turns up as a candidate once in three look-ups, which is one
 //! sketch to read and refuse; five bins would make that once in 400, for nine rows more. On two
-//! versions of real documentation (`tests/bench/versions.rs`) the index found every page of which
-//! at least 95 % of the words were unchanged, nine in ten of those with at least 90 %, and no pair
-//! of which less than half was unchanged.
+//! versions of real documentation (`tests/bench/versions.rs`; figures in `tests/MEASUREMENTS.md`)
+//! the index found every page of which at least 95 % of the words were unchanged, eleven in twelve
+//! of those with at least 90 %, and no pair of which less than half was.
 //!
 //! **Plan for 100 million pages.** In a sorted key-value store: key = band and bins 8 bytes, page
 //! u64 (16 bytes, no value); under its id the URL's fingerprint and the sketch of a page (9 + 16 +

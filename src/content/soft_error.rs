@@ -409,11 +409,12 @@ mod tests {
 
     #[test]
     fn each_kind_of_junk_is_recognised_and_content_that_looks_like_it_is_not() {
-        let table = judged(1, 16, 60);
+        // Held fixtures: seeds by which no threshold and no phrase was chosen.
+        let table = judged(10_000, 40, 100);
         for kind in [Truth::Soft404, Truth::Login, Truth::Consent, Truth::EmptyResult] {
             let (precision, recall) = table.precision_and_recall(kind);
             assert!(precision >= 0.95, "precision of {kind:?}: {precision}");
-            assert!(recall >= 0.93, "recall of {kind:?}: {recall}");
+            assert!(recall >= 0.95, "recall of {kind:?}: {recall}");
         }
     }
 

@@ -69,6 +69,4 @@ pub use snapshot::{Brake, Remaining, Slowest, Snapshot};
 pub use state::State;
 pub use stepped::resume_clock;
 pub use tally::{FETCH_BOUNDS_MS, MARGIN_BOUNDS_MS, REST_REASONS, Spread, Tally};
-pub(crate) use visit::block_of;
-pub(crate) use visit::blocks_of;
-pub use visit::robots_outcome;
+pub use visit::{block_of, blocks_of, robots_outcome};

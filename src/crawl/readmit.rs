@@ -172,7 +172,7 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Arc;
 
     use super::*;
@@ -187,7 +187,8 @@ mod tests {
     /// More than any one batch brings back.
     const FORMS: usize = 1_700;
 
-    fn open(env: &MemoryEnv, logs: &std::path::Path, now: Timestamp) -> State {
+    /// Opens a state of its own.
+    pub(in crate::crawl) fn open(env: &MemoryEnv, logs: &std::path::Path, now: Timestamp) -> State {
         let db = Db::open_in_memory("/state".as_ref(), &Default::default(), env).unwrap();
         let rules = Rules::new(Default::default(), &Default::default());
         let parts = Parts {
@@ -206,7 +207,7 @@ mod tests {
         State::open(parts, now).unwrap().0
     }
 
-    fn url(text: &str) -> CrawlUrl {
+    pub(in crate::crawl) fn url(text: &str) -> CrawlUrl {
         CrawlUrl::parse(text).unwrap()
     }
 

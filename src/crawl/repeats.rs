@@ -3,7 +3,7 @@
 //!
 //! What is known of a host's texts is one row of `sites`. It is held here while the host is busy
 //! and written after every [`PAGES_UNSAVED`] pages, when it changes a decision, and when it makes
-//! room: a crash costs a few pages of evidence, and a page no write of 5 KiB.
+//! room: a crash costs a few pages of evidence, and a page no write of 10 KiB.
 
 use std::num::NonZeroUsize;
 
@@ -43,7 +43,7 @@ pub struct RepeatSettings {
     /// Near-duplicates: `off`, `index` them for `crawler dups`, or also `look_up` each page at
     /// once, for the crawl log and as evidence of traps.
     pub near_duplicates: NearMode,
-    /// Hosts whose texts are held in memory; 5 to 20 KiB each.
+    /// Hosts whose texts are held in memory; 5 to 25 KiB each.
     pub hosts_held: usize,
     /// What is made of a host's pages.
     pub host: HostSettings,
@@ -112,6 +112,14 @@ impl HostTexts {
     fn level(&self, url: &CrawlUrl) -> Option<(Level, Level)> {
         let trap = self.held.peek(&url.host())?.content.trap();
         Some((trap.level(section_of(url.path_and_query())), trap.level(None)))
+    }
+
+    fn trapped(&self, url: &CrawlUrl) -> bool {
+        let Some(held) = self.held.peek(&url.host()) else { return false };
+        let (trap, section) = (held.content.trap(), section_of(url.path_and_query()));
+        trap.level(None) < Level::Parked
+            && trap.level(section) == Level::Parked
+            && !trap.samples(section, url.fingerprint().short())
     }
 
     fn save(&mut self, host: &Host) {
@@ -217,6 +225,7 @@ impl State {
                 reason = change.reason, page = url.as_str(), "a host repeats itself"
             );
             self.count(match change.to {
+                _ if !whole && change.from == Level::Parked => "trap-section-recovered",
                 Level::Healthy => "trap-healthy",
                 Level::Slowed => "trap-slowed",
                 Level::LowPriority => "trap-low-priority",
@@ -225,6 +234,9 @@ impl State {
             });
             if whole && change.to == Level::Parked {
                 self.park(lease, &change.reason, now)?;
+            }
+            if !whole && change.from == Level::Parked {
+                self.bring_back_untrapped(batch);
             }
         }
         Ok(Standing {
@@ -259,10 +271,19 @@ impl State {
     }
 
     /// Returns true if a URL lies in a part of a host that was found to repeat itself for ever,
-    /// while the host as a whole does not.
+    /// while the host as a whole does not, and is none of those by which it is seen whether that is
+    /// still so.
     pub(super) fn is_trapped(&self, url: &CrawlUrl) -> bool {
-        let level = self.texts.level(url);
-        level.is_some_and(|(part, whole)| part == Level::Parked && whole < Level::Parked)
+        self.texts.trapped(url)
+    }
+
+    /// Returns the same as [`State::is_trapped`], of a host that may not be busy.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn is_still_trapped(&mut self, url: &CrawlUrl) -> Result<bool, DbError> {
+        self.texts.of(&self.db, &url.host())?;
+        Ok(self.texts.trapped(url))
     }
 
     /// Returns true if links to a URL come last.
@@ -326,5 +347,86 @@ impl State {
             held.content.forget_unanswered();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::content::{Block, Boilerplate, Content, Page};
+    use crate::crawl::discover::{Link, Via};
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+    use crate::db::families::urls;
+    use crate::filter::{Filter, Found};
+    use crate::frontier::UrlState;
+
+    /// Shows a page of `/view/` with text `n`; returns whether its section recovered.
+    fn show(state: &mut State, n: u64, known_text: bool) -> bool {
+        let words: Vec<String> = (0..80).map(|at| format!("w{}", n << 20 | at)).collect();
+        let text = words.join(" ");
+        let blocks = [Block::paragraph(&text)];
+        let page = Page { blocks: &blocks, links: 0 };
+        let analysis = Content::default().analyse(&page, &Boilerplate::default());
+        let outcome = Outcome {
+            target: "/view/page",
+            analysis: Some(&analysis),
+            junk: false,
+            known_payload: false,
+            known_text,
+            known_nearly: false,
+            waiting: None,
+        };
+        let held = state.texts.of(&state.db, &url("http://a.example/").host()).unwrap();
+        let settled = held.content.settle(&outcome, &state.repeats.host);
+        settled.changes.iter().any(|change| {
+            change.section.is_some() && change.from == Level::Parked && change.to < Level::Parked
+        })
+    }
+
+    /// What was refused in a section that was parked stayed refused whatever the section showed.
+    #[test]
+    fn what_was_refused_as_a_trap_comes_back_when_its_section_recovers() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let home = url("http://a.example/");
+        let seeds = std::slice::from_ref(&home);
+        state.filter = Arc::new(Filter::new(&Default::default(), seeds).unwrap());
+        assert!(!(0..113).any(|_| show(&mut state, 0, true)));
+        let via =
+            Via { url: &home, fingerprint: home.fingerprint(), path: "", hops: 0, stale: false };
+        let link = |n: u32| Link {
+            url: url(&format!("http://a.example/view/{n}")),
+            found: Found::Link,
+            letter: 'L',
+            nofollow: false,
+        };
+        let mut links: Vec<Link> = (0..2_000).map(link).collect();
+        links.push(Link { url: url("http://a.example/other"), ..link(0) });
+        let mut batch = Batch::default();
+        state.discover(&mut batch, &via, &links, now).unwrap();
+        state.commit(batch, now).unwrap();
+        let queued = |state: &State| {
+            let state_of = |link: &&Link| {
+                let record = urls::get(&state.db, link.url.fingerprint()).unwrap().unwrap();
+                matches!(record.state, UrlState::Queued(_))
+            };
+            links.iter().filter(state_of).count()
+        };
+        let sampled = queued(&state);
+        assert!((2..40).contains(&sampled), "{sampled} of 2,001");
+        let recovered = (1..10).find(|n| show(&mut state, *n, false));
+        assert!(recovered.is_some());
+        let mut batch = Batch::default();
+        state.bring_back_untrapped(&mut batch);
+        state.commit(batch, now).unwrap();
+        while state.work(&HashSet::new(), now).unwrap() {}
+        assert_eq!(queued(&state), links.len());
+        assert_eq!(state.counters.refused, 0);
+        assert!(state.jobs.is_empty() && state.changes.jobs.is_empty());
     }
 }

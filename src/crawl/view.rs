@@ -239,7 +239,7 @@ impl State {
             clusters: self.seen_of.clusters.largest(CLUSTERS_MAX),
             reasons,
             dust: self.dust_view(),
-            orders_left: self.changes.jobs.len(),
+            orders_left: self.changes.orders_left(),
         }
     }
 

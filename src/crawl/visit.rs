@@ -387,11 +387,12 @@ fn judge_text(
 }
 
 /// Returns the blocks of a page as the content stage takes them.
-pub(crate) fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_>> {
+pub fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_>> {
     extracted.blocks.iter().map(block_of).collect()
 }
 
-pub(crate) fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
+/// Returns a block of a page as the content stage takes it.
+pub fn block_of(block: &extract::TextBlock) -> content::Block<'_> {
     use content::{BlockKind, Region};
     content::Block {
         text: &block.text,

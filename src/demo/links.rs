@@ -72,6 +72,8 @@ impl Site<'_> {
             (traps.calendar, "/calendar/2026-11", "Calendar"),
             (traps.growing_path, "/more/", "More"),
             (traps.session_path, "/s/00000000/page-0", "Members"),
+            (traps.facets, "/shop?choice=0", "Shop"),
+            (traps.edited, "/told/0", "Told"),
             (traps.soft_404, "/lost-and-found", "Lost"),
             (redirects.looping, "/loop/a", "Round"),
             (redirects.cross_host, "/out", "Out"),
@@ -85,6 +87,9 @@ impl Site<'_> {
         ];
         let open = ways.into_iter().filter(|(open, ..)| *open);
         links.extend(open.map(|(_, href, text)| Link::new(href.to_owned(), text)));
+        if self.spec.commits > 0 {
+            links.push(Link::new(self.repository_home(), "Repository"));
+        }
         if self.spec.directives {
             let link = Link::new("/quiet/page-0".to_owned(), "Advertisement");
             links.push(Link { nofollow: true, ..link });

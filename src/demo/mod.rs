@@ -19,6 +19,7 @@ mod log;
 mod names;
 mod page;
 mod reply;
+mod repository;
 mod server;
 mod sim;
 mod site;

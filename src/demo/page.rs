@@ -6,6 +6,23 @@ use super::draw::{Draw, hash, mix, push_paragraph, word};
 use super::links::Link;
 use super::site::{IMAGES, Quiet, Site};
 
+/// A cell of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Cell {
+    text: String,
+    href: Option<String>,
+}
+
+impl Cell {
+    pub(super) fn new(text: String) -> Self {
+        Cell { text, href: None }
+    }
+
+    pub(super) fn link(text: String, href: String) -> Self {
+        Cell { text, href: Some(href) }
+    }
+}
+
 /// Documents that a feed names.
 const FEED_ITEMS: u32 = 20;
 
@@ -79,6 +96,69 @@ impl Site<'_> {
         let mut links: Vec<Link> = self.children(number).map(&mut link).collect();
         links.push(link(0));
         self.plain_page(&self.title(number), &self.main_text(number), &links, target)
+    }
+
+    /// Returns a page of tabs, a table and a text.
+    pub(super) fn listing_page(
+        self,
+        title: &str,
+        tabs: &[Link],
+        rows: &[Vec<Cell>],
+        texts: &[String],
+        target: &str,
+    ) -> String {
+        let mut page = Page { site: self, out: String::with_capacity(4096), broken: false };
+        page.head(title, None);
+        page.banner();
+        page.list(tabs);
+        page.out.push_str("<table>\n");
+        for row in rows {
+            page.out.push_str("<tr>");
+            for Cell { text, href } in row {
+                let _ = match href {
+                    Some(href) => {
+                        write!(page.out, "<td><a href=\"{}\">{text}</a></td>", escaped(href))
+                    }
+                    None => write!(page.out, "<td>{text}</td>"),
+                };
+            }
+            page.out.push_str("</tr>\n");
+        }
+        page.out.push_str("</table>\n");
+        texts.iter().for_each(|text| page.paragraph(text));
+        page.footer(target);
+        page.out
+    }
+
+    /// Returns one choice of the shop: a quarter of its goods, as if by some order and filter.
+    pub(super) fn facets_page(self, choice: u32, target: &str) -> String {
+        let mut draw = Draw::new(mix(self.seed, hash(24, "choice") ^ u64::from(choice)));
+        let mut goods: Vec<u32> = (0..60).collect();
+        for at in 0..20 {
+            goods.swap(at, at + draw.below(60 - at as u64) as usize);
+        }
+        let shown = 10 + draw.below(10) as usize;
+        let said = |good: &u32| {
+            let mut text = String::new();
+            let mut draw = Draw::new(mix(self.seed, hash(25, "good") ^ u64::from(*good)));
+            push_paragraph(&mut text, &mut draw, 9);
+            vec![Cell::new(text)]
+        };
+        let rows: Vec<Vec<Cell>> = goods[..shown].iter().map(said).collect();
+        let mut link = |_| Link::new(format!("/shop?choice={}", draw.below(1 << 30)), "choose");
+        let links: Vec<Link> = (0..4).map(&mut link).collect();
+        self.listing_page("Shop", &links, &rows, &[], target)
+    }
+
+    /// Returns one of twenty texts, a few words of which are others under each path.
+    pub(super) fn edited_page(self, number: u32, target: &str) -> String {
+        let mut text = self.own_text(number % 20);
+        self.edit(&mut text, number);
+        let mut draw = Draw::new(mix(self.seed, hash(26, "told") ^ u64::from(number)));
+        let mut link = |_| Link::new(format!("/told/{}", draw.below(1 << 30)), "told again");
+        let links: Vec<Link> = (0..4).map(&mut link).collect();
+        let texts: Vec<String> = text.split('\n').map(str::to_owned).collect();
+        self.listing_page("Told", &links, &[], &texts, target)
     }
 
     /// Returns a page that asks for restraint, or one that only such pages link to.

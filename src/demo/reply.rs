@@ -217,6 +217,9 @@ impl Site<'_> {
             Target::SessionPath { id, number } => {
                 self.html(200, self.session_page(id, *number, at))
             }
+            Target::Facets(choice) => self.html(200, self.facets_page(*choice, at)),
+            Target::Edited(number) => self.html(200, self.edited_page(*number, at)),
+            Target::Browsed(page) => self.html(200, self.repository_page(*page, at)),
             Target::Unknown => {
                 let status = if self.spec.traps.soft_404 { 200 } else { 404 };
                 self.html(status, self.error_page(status, at))

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::draw::{hash, mix, word};
+use super::repository::Browsed;
 use super::spec::{SiteSpec, UrlStyle};
 use super::web::WebSpec;
 
@@ -45,6 +46,10 @@ pub(super) enum Target {
         id: String,
         number: u32,
     },
+    /// A choice of the shop.
+    Facets(u32),
+    Edited(u32),
+    Browsed(Browsed),
     Unknown,
 }
 
@@ -179,7 +184,8 @@ impl<'w> Site<'w> {
     pub(super) fn parse(self, target: &str) -> Target {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         self.fixed(path)
-            .or_else(|| self.endless(path))
+            .or_else(|| self.endless(path, query))
+            .or_else(|| self.browsed(path, query).map(Target::Browsed))
             .or_else(|| self.redirect(path))
             .or_else(|| self.document(path, query))
             .or_else(|| self.slash_redirect(path))
@@ -229,8 +235,14 @@ impl<'w> Site<'w> {
         below("/sitemap-", ending, files).map(|part| Target::Sitemap(Some(part)))
     }
 
-    fn endless(self, path: &str) -> Option<Target> {
+    fn endless(self, path: &str, query: &str) -> Option<Target> {
         let traps = &self.spec.traps;
+        if traps.facets && path == "/shop" {
+            return numbered(query, "choice=", "").map(Target::Facets);
+        }
+        if traps.edited && path.starts_with("/told/") {
+            return numbered(path, "/told/", "").map(Target::Edited);
+        }
         if traps.calendar
             && let Some(rest) = path.strip_prefix("/calendar/")
         {

@@ -61,6 +61,8 @@ pub struct SiteSpec {
     pub https: bool,
     /// Habits that give one document many URLs.
     pub habits: Habits,
+    /// Commits of a repository that is shown at each of them, under `/git/`; 0: there is none.
+    pub commits: u32,
     /// Endless spaces.
     pub traps: Traps,
     /// Failures.
@@ -112,6 +114,7 @@ impl SiteSpec {
             chunked: false,
             https: false,
             habits: Habits::default(),
+            commits: 0,
             traps: Traps::default(),
             faults: Faults::default(),
             redirects: Redirects::default(),
@@ -216,6 +219,10 @@ pub struct Traps {
     pub growing_path: bool,
     /// A part of the site with a new session id in the path of every link.
     pub session_path: bool,
+    /// A shop that lists some of its sixty goods in any order, by endlessly many choices.
+    pub facets: bool,
+    /// Twenty texts under endlessly many paths, a few words of them others each time.
+    pub edited: bool,
     /// Unknown paths answer 200 with an apology, and there are links to such paths.
     pub soft_404: bool,
 }

@@ -311,11 +311,18 @@ async fn a_dropped_fetch_is_no_longer_under_way() {
 #[tokio::test(start_paused = true)]
 async fn a_trap_has_no_end_and_is_told_apart_from_documents() {
     let mut site = SiteSpec::new("trap.test", 50);
-    site.traps = Traps { calendar: true, growing_path: true, session_path: true, soft_404: true };
+    site.traps = Traps {
+        calendar: true,
+        growing_path: true,
+        session_path: true,
+        facets: true,
+        edited: true,
+        soft_404: true,
+    };
     site.redirects =
         Redirects { share: 50, chain: 3, looping: true, cross_host: true, ..Redirects::default() };
     let sim = open(vec![site, SiteSpec::new("b.test", 3)]);
-    for start in ["calendar/2026-11", "more/", "s/00000000/page-0"] {
+    for start in ["calendar/2026-11", "more/", "s/00000000/page-0", "shop?choice=0", "told/0"] {
         let mut page = url(&format!("http://trap.test/{start}"));
         let mut seen = HashSet::new();
         for _ in 0..50 {

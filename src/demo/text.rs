@@ -26,7 +26,7 @@ impl Site<'_> {
         (share > 0 && number > 1 && replica(number) && !replica(base)).then_some(base)
     }
 
-    fn own_text(self, number: u32) -> String {
+    pub(super) fn own_text(self, number: u32) -> String {
         let mut draw = Draw::new(mix(self.seed, hash(4, "text") ^ u64::from(number)));
         let (least, most) = self.spec.words;
         let mut left = u64::from(least) + draw.below(u64::from(most.saturating_sub(least)) + 1);
@@ -43,7 +43,7 @@ impl Site<'_> {
     }
 
     /// Replaces about one word in forty, and one for certain by a word that is nowhere else.
-    fn edit(self, text: &mut String, number: u32) {
+    pub(super) fn edit(self, text: &mut String, number: u32) {
         let mut draw = Draw::new(mix(self.seed, hash(5, "edit") ^ u64::from(number)));
         let certain = draw.below(text.matches(' ').count() as u64 + 1) as usize;
         let edited: Vec<Cow<'_, str>> = text

@@ -70,6 +70,11 @@ pub enum Truth {
     Redirect,
     /// A page of an endless space.
     Trap,
+    /// A page of the repository.
+    Repository {
+        /// Which of its texts the page shows; none where it lists them, or shows a part of one.
+        text: Option<u32>,
+    },
     /// An error page, hidden behind 200 if `soft`.
     Error {
         /// True if the status is 200.
@@ -147,7 +152,12 @@ impl WebSpec {
             Target::Style | Target::Image(_) | Target::Paper(_) => Truth::Asset,
             Target::Huge => Truth::Huge,
             Target::Redirect { .. } => Truth::Redirect,
-            Target::Calendar(_) | Target::Growing(_) | Target::SessionPath { .. } => Truth::Trap,
+            Target::Calendar(_)
+            | Target::Growing(_)
+            | Target::SessionPath { .. }
+            | Target::Facets(_)
+            | Target::Edited(_) => Truth::Trap,
+            Target::Browsed(page) => Truth::Repository { text: site.version_of(page) },
             Target::Unknown => Truth::Error { soft: site.spec.traps.soft_404 },
         })
     }
@@ -160,6 +170,11 @@ impl WebSpec {
             let gone = move |number: &u32| !site.is_gone(*number);
             site.numbers().filter(gone).map(move |number| DocumentId { host, number })
         })
+    }
+
+    /// Returns the numbers of the texts that the repository of a site has.
+    pub fn repository_texts(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
+        self.site(host).into_iter().flat_map(|site| site.versions())
     }
 
     /// Returns the canonical URL of a document.

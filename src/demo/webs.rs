@@ -207,6 +207,7 @@ fn draw_site(draw: &mut Draw, draft: &Draft, number: u32) -> SiteSpec {
             growing_path: one(draw),
             session_path: one(draw),
             soft_404: one(draw),
+            ..Traps::default()
         };
     }
     site

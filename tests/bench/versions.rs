@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use crawler::content::near::{MemoryBands, NearIndex, NearSettings, Pair, clusters};
 use crawler::content::{
-    Analysis, Block, BlockKind, Boilerplate, Content, Page, Region, Room, Settings, SiteModel,
-    WideSketch, Words,
+    Analysis, Block, Boilerplate, Content, Page, Room, Settings, SiteModel, WideSketch, Words,
 };
+use crawler::crawl::block_of;
 use crawler::extract;
 use crawler::url::CrawlUrl;
 
@@ -88,32 +88,7 @@ fn judged(version: &Version, with_model: bool) -> BTreeMap<String, Judged> {
 }
 
 fn analyse(content: &mut Content, blocks: &[extract::TextBlock], known: &Boilerplate) -> Analysis {
-    let borrow = |block: &'_ extract::TextBlock| -> (u32, u64, BlockKind, Region) {
-        let kind = match block.tag {
-            extract::BlockTag::Heading => BlockKind::Heading,
-            extract::BlockTag::ListItem => BlockKind::ListItem,
-            extract::BlockTag::Cell => BlockKind::Cell,
-            extract::BlockTag::Paragraph => BlockKind::Paragraph,
-            _ => BlockKind::Other,
-        };
-        let region = match block.region {
-            extract::Region::Nav => Region::Nav,
-            extract::Region::Header => Region::Header,
-            extract::Region::Footer => Region::Footer,
-            extract::Region::Aside => Region::Aside,
-            extract::Region::Form => Region::Form,
-            extract::Region::Main | extract::Region::Article => Region::Main,
-            extract::Region::None => Region::None,
-        };
-        (block.link_chars, block.path, kind, region)
-    };
-    let blocks: Vec<Block<'_>> = blocks
-        .iter()
-        .map(|block| {
-            let (link_chars, path, kind, region) = borrow(block);
-            Block { text: &block.text, link_chars, path, kind, region }
-        })
-        .collect();
+    let blocks: Vec<Block<'_>> = blocks.iter().map(block_of).collect();
     content.analyse(&Page { blocks: &blocks, links: 0 }, known)
 }
 

@@ -39,6 +39,9 @@ pub enum Job {
         /// Host name.
         host: String,
     },
+    /// Bring back what was refused as part of a trap, wherever it is in none any more. No order
+    /// leaves this: it follows from the texts of a site.
+    Untrap,
 }
 
 impl Job {
@@ -208,6 +211,19 @@ impl Changes {
             self.included.push(pattern.to_owned());
         }
         Ok(Answer::of(format!("`{pattern}` is no longer excluded")))
+    }
+
+    /// Returns how many orders have work left to do.
+    pub fn orders_left(&self) -> usize {
+        self.jobs.iter().filter(|job| **job != Job::Untrap).count()
+    }
+
+    /// Notes that what was refused as part of a trap may come back.
+    pub(in crate::crawl) fn untrap(&mut self) {
+        // One is enough however many sections recover, so it needs no place of its own.
+        if !self.jobs.contains(&Job::Untrap) {
+            self.jobs.push(Job::Untrap);
+        }
     }
 
     fn add_job(&mut self, job: Job) -> Result<(), Refusal> {

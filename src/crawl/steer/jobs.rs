@@ -152,7 +152,7 @@ impl State {
         let Some(mut running) = self.jobs.0.pop_front() else { return Ok(false) };
         let next = match running.job.clone() {
             Job::Drop { .. } => self.drop_some(&mut running, leased, now)?,
-            Job::Include { .. } | Job::Budget | Job::Forgive { .. } => {
+            Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap => {
                 self.bring_back_some(&mut running, now)?
             }
         };
@@ -161,7 +161,10 @@ impl State {
             self.jobs.0.push_front(running);
             return Ok(true);
         }
-        self.changes.jobs.retain(|job| *job != running.job);
+        // The same may have come again meanwhile, for rows that this one was past.
+        if !self.jobs.0.iter().any(|other| other.job == running.job) {
+            self.changes.jobs.retain(|job| *job != running.job);
+        }
         let mut batch = Batch::default();
         self.keep_changes(&mut batch);
         self.commit(batch, now)?;
@@ -237,6 +240,18 @@ impl State {
         Ok(next)
     }
 
+    /// Lets what was refused as part of a trap come back, as a section has recovered: with the
+    /// batch of the page that showed it, so that a crash does not forget it.
+    pub(in crate::crawl) fn bring_back_untrapped(&mut self, batch: &mut Batch) {
+        self.changes.untrap();
+        self.keep_changes(batch);
+        // One that is under way is past some rows; one that has not begun will see them all.
+        let waits = |running: &Running| running.job == Job::Untrap && running.cursor.is_empty();
+        if !self.jobs.0.iter().any(waits) {
+            self.jobs.add(Job::Untrap, Answer::default(), None);
+        }
+    }
+
     /// Puts a URL that was refused, or failed with its host, back into the frontier, if every gate
     /// lets it pass by now.
     fn bring_back(
@@ -254,6 +269,9 @@ impl State {
                 record.state = refused(&verdict.reason, now);
                 urls::put(batch, &self.db, own, &record);
             }
+            return Ok(false);
+        }
+        if self.is_still_trapped(&url)? {
             return Ok(false);
         }
         let host = self.host_id(&url.host())?;
@@ -308,6 +326,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
         Job::Budget => {
             matches!(reason, "total-pages" | "total-bytes" | "host-pages" | "host-bytes")
         }
+        Job::Untrap => reason == TRAPPED,
         Job::Forgive { host } => {
             (reason == TRAPPED || reason == GIVEN_UP)
                 && CrawlUrl::parse(&record.url).is_ok_and(|url| url.host_str() == host)
@@ -323,7 +342,7 @@ fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
     };
     let text = match job {
         Job::Drop { .. } => format!("{}: {urls} that waited left the queue", answer.text),
-        Job::Include { .. } | Job::Budget | Job::Forgive { .. } => {
+        Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap => {
             format!("{}; {urls} came back into the queue", answer.text)
         }
     };
