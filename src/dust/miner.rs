@@ -15,9 +15,6 @@ use super::search::Search;
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
-/// Documents that must speak for a rule whose trial costs nothing.
-const SUPPORT_OF_FREE_TRIAL: u32 = 2;
-
 /// Pages between two searches of a small site that promises something.
 const PROMISE_STEP: u64 = 4;
 
@@ -198,10 +195,8 @@ impl Miner {
         search.run(priors)
     }
 
-    /// Lets rules be found for which a trial that costs nothing is the whole price: two documents
-    /// speak for them, and they may touch no more URLs than that.
+    /// Lets rules be found that touch as few URLs as must speak for them.
     pub(crate) fn take_small_rules(&mut self) {
-        self.settings.support_min = self.settings.support_min.min(SUPPORT_OF_FREE_TRIAL);
         self.settings.applicable_min = self.settings.applicable_min.min(self.settings.support_min);
     }
 
