@@ -187,7 +187,11 @@ impl Site<'_> {
                 self.html(410, self.error_page(410, at))
             }
             Target::Document { number, print, session } => {
-                self.html(200, self.document_page(*number, *print, session.as_deref(), at))
+                let text = self.document_page(*number, *print, session.as_deref(), at);
+                let mut page = self.html(200, text);
+                let said = self.spec.no_vary_search.map(str::to_owned);
+                page.headers.extend(said.map(|said| ("No-Vary-Search", said)));
+                page
             }
             Target::Private(number) => {
                 self.html(200, self.plain_page("Note", &format!("Note {number}."), &[], at))

@@ -63,6 +63,8 @@ pub struct SiteSpec {
     pub habits: Habits,
     /// Commits of a repository that is shown at each of them, under `/git/`; 0: there is none.
     pub commits: u32,
+    /// What documents say of their URLs in a No-Vary-Search header, true or not.
+    pub no_vary_search: Option<&'static str>,
     /// Endless spaces.
     pub traps: Traps,
     /// Failures.
@@ -115,6 +117,7 @@ impl SiteSpec {
             https: false,
             habits: Habits::default(),
             commits: 0,
+            no_vary_search: None,
             traps: Traps::default(),
             faults: Faults::default(),
             redirects: Redirects::default(),

@@ -248,9 +248,9 @@ impl RuleBook {
         agreed
     }
 
-    /// Tells how far the rules of each site and kind have been right so far. A rule that was refuted
-    /// before it had agreed as often as most do when their trial begins says nothing about those
-    /// that have.
+    /// Tells how far the rules of each site and kind have been right so far. A rule that was
+    /// refuted before it had agreed as often as most do when their trial begins says nothing about
+    /// those that have.
     pub(super) fn record_of_kinds(&self) -> KindRecords<'_> {
         let mut records = KindRecords::default();
         for entry in self.entries.values() {

@@ -6,6 +6,7 @@
 
 mod content;
 mod crowd;
+mod declared;
 mod explain;
 mod names;
 mod outage;

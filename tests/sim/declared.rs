@@ -1,0 +1,82 @@
+//! What a site declares of its URLs, in robots.txt or with each page: it is tried, and believed
+//! only as far as its pages agree.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crawler::clock::Timestamp;
+use crawler::crawl::DustMode;
+use crawler::demo::{Habits, RobotsAnswer, SiteSpec, UrlStyle, WebSpec};
+use crawler::dust::{RuleEvent, RuleState};
+
+use super::{Crash, Run, START, World, balanced};
+
+/// A site where `sid` never matters and `lang` chooses between a text and its translation.
+fn site() -> SiteSpec {
+    let mut site = SiteSpec::new("says.test", 150);
+    site.style = UrlStyle::Query;
+    let (session, sessions) = (Some("sid"), 3);
+    site.habits = Habits { share: 30, session, sessions, decoy: true, ..Habits::default() };
+    site
+}
+
+/// Returns the states that a rule was in, and when it came to each.
+fn life(events: &[RuleEvent], rule: &str) -> BTreeMap<&'static str, Timestamp> {
+    let steps = events.iter().filter(|event| event.text == rule);
+    steps.map(|event| (name(event.to), event.at)).collect()
+}
+
+fn name(state: RuleState) -> &'static str {
+    match state {
+        RuleState::Candidate => "candidate",
+        RuleState::Shadow => "trial",
+        RuleState::Enforced => "force",
+        RuleState::Suspended => "suspended",
+        RuleState::Retired => "retired",
+    }
+}
+
+/// Crawls the site with what it declares, without and with rules; no document may be missed.
+/// Returns what became of the rules.
+async fn crawled(robots: &str, header: Option<&'static str>) -> Vec<RuleEvent> {
+    let mut site = site();
+    site.robots = vec![(Duration::ZERO, RobotsAnswer::Text(robots.to_owned()))];
+    site.no_vary_search = header;
+    let web = WebSpec::new(11, vec![site]);
+    let mut found = Vec::new();
+    for dust in [DustMode::Off, DustMode::Enforce] {
+        let mut world = World::new(web.clone());
+        world.dust = dust;
+        let (run, _) = world.run(START, Crash::Never).await;
+        let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+        balanced(&summary);
+        found.push((world.documents(), summary.counters.requests, world));
+    }
+    let [(all, plain, _), (kept, requests, world)] = &found[..] else { unreachable!("two crawls") };
+    let lost: Vec<_> = all.difference(kept).collect();
+    assert!(lost.is_empty(), "lost {lost:?}");
+    assert!(requests < plain, "{requests} requests with rules, {plain} without");
+    let log = std::fs::read_to_string(world.logs.path().join("rules.jsonl")).expect("it is there");
+    log.lines().map(|line| serde_json::from_str(line).expect("a step")).collect()
+}
+
+const PLAIN: &str = "User-agent: *\nDisallow:\n";
+
+#[tokio::test(start_paused = true)]
+async fn clean_param_is_tried_and_what_it_says_wrongly_costs_no_page() {
+    let said = format!("{PLAIN}Clean-param: sid&lang\n");
+    let declared = crawled(&said, None).await;
+    let right = life(&declared, "drop parameter \"sid\" on says.test");
+    assert!(right["trial"] < right["force"], "{right:?}");
+    let wrong = life(&declared, "drop parameter \"lang\" on says.test");
+    assert!(!wrong.contains_key("force"), "{wrong:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_vary_search_is_tried_and_what_it_says_wrongly_costs_no_page() {
+    let declared = crawled(PLAIN, Some("params=(\"sid\" \"lang\")")).await;
+    let right = life(&declared, "drop parameter \"sid\" under \"/view.php\" on says.test");
+    assert!(right["trial"] < right["force"], "{right:?}");
+    let wrong = life(&declared, "drop parameter \"lang\" under \"/view.php\" on says.test");
+    assert!(!wrong.contains_key("force"), "{wrong:?}");
+}
