@@ -45,15 +45,15 @@ impl RuleBook {
     /// the other URLs of their keys. The first page of a key is named.
     pub fn take_new_keys(&mut self, set: &RuleSet) -> Vec<(CrawlUrl, CrawlUrl)> {
         let ids: BTreeSet<RuleId> = set.rules().iter().map(|rule| rule.id).collect();
-        let new: Vec<_> =
-            set.rules().iter().filter(|rule| !self.told_keys.contains(&rule.id)).collect();
-        let sites: BTreeSet<&Site> = new.iter().map(|rule| &rule.site).collect();
+        let new: BTreeSet<RuleId> = ids.difference(&self.told_keys).copied().collect();
+        let found = set.rules().iter().filter(|rule| new.contains(&rule.id));
+        let sites: BTreeSet<&Site> = found.map(|rule| &rule.site).collect();
         let windows = sites.into_iter().filter_map(|site| self.miner.window(site));
         let mut keys: BTreeMap<CrawlUrl, CrawlUrl> = BTreeMap::new();
         for page in windows.flat_map(|window| &window.pages) {
             let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
             let canonized = set.canonize(&url);
-            if canonized.rules.iter().any(|id| new.iter().any(|rule| rule.id == *id)) {
+            if canonized.rules.iter().any(|id| new.contains(id)) {
                 let key = canonized.key.into_owned();
                 keys.entry(key).or_insert(url);
             }
