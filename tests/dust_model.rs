@@ -190,7 +190,7 @@ fn online(log: &[Observation], fetcher: &mut Loopback, settings: Settings) -> Re
         if i % 100 != 99 {
             continue;
         }
-        for site in book.due_sites() {
+        for site in book.take_due() {
             let before = clock.now();
             book.mine(&site, Timestamp::ZERO).expect("no bad rule");
             let took = clock.now().since(before);

@@ -312,7 +312,12 @@ impl State {
                     meta::put_rule_book(&mut batch, &self.db, &book);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
-                        samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
+                        match sample {
+                            Some(sample) => {
+                                samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
+                            }
+                            None => samples::delete(&mut batch, &self.db, kind, site.as_str()),
+                        }
                     }
                     told::forget(&mut batch, &self.db, row)?;
                     self.commit(batch, now)?;

@@ -8,6 +8,7 @@
 //! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
 //! batches.
 
+use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -98,8 +99,9 @@ pub(super) enum Said {
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: the book, and samples of sites; they hold all rows up to this number.
-    Keep(Vec<u8>, Vec<(Site, Vec<u8>)>, u64),
+    /// What is to be kept: the book, and samples of sites, none where a sample was dropped; they
+    /// hold all rows up to this number.
+    Keep(Vec<u8>, Vec<(Site, Option<Vec<u8>>)>, u64),
     /// The rules that are worth a look, and the probes that all have cost.
     Shown(Vec<Rule>, u64),
 }
@@ -207,12 +209,12 @@ pub(super) struct Mind {
     pages: u64,
     /// Number of the last row that was told.
     latest: u64,
-    changed: Vec<Site>,
+    changed: BTreeSet<Site>,
 }
 
 impl Mind {
     /// `changed` are the sites whose samples hold more than what is kept of them.
-    pub(super) fn new(book: RuleBook, probes: bool, changed: Vec<Site>) -> Self {
+    pub(super) fn new(book: RuleBook, probes: bool, changed: BTreeSet<Site>) -> Self {
         Mind { book, probes, pages: 0, latest: 0, changed }
     }
 
@@ -223,9 +225,7 @@ impl Mind {
                 self.latest = row;
                 let site = observation.url.site();
                 self.book.observe(&observation);
-                if !self.changed.contains(&site) {
-                    self.changed.push(site.clone());
-                }
+                self.changed.insert(site.clone());
                 self.pages += 1;
                 self.mine(now);
                 self.probe(&site, now, &mut said);
@@ -271,7 +271,7 @@ impl Mind {
     }
 
     fn mine(&mut self, now: Timestamp) {
-        for site in self.book.due_sites() {
+        for site in self.book.take_due() {
             match self.book.mine(&site, now) {
                 Ok(found) => tracing::info!(%site, found, "mined for rules"),
                 Err(error) => tracing::error!(%site, %error, "a rule in force cannot be used"),
@@ -308,10 +308,12 @@ impl Mind {
     }
 
     fn keep(&mut self) -> Said {
+        self.changed.extend(self.book.take_forgotten());
         let sites = std::mem::take(&mut self.changed);
-        let samples = sites
-            .into_iter()
-            .filter_map(|site| Some((site.clone(), self.book.encode_site(&site)?)));
+        let samples = sites.into_iter().map(|site| {
+            let sample = self.book.encode_site(&site);
+            (site, sample)
+        });
         let samples = samples.collect();
         Said::Keep(self.book.encode_rules(), samples, self.latest)
     }

@@ -4,6 +4,8 @@
 //! pages that are never fetched again, and one that dies often would never learn anything. So each
 //! page that is told is a small row as well; a checkpoint removes the rows that it holds.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::db::families::dust as rows;
@@ -70,15 +72,12 @@ pub(super) fn forget(batch: &mut Batch, db: &Db, serial: u64) -> Result<(), DbEr
 ///
 /// # Errors
 /// Returns what the database says.
-pub(super) fn tell_again(db: &Db, book: &mut RuleBook) -> Result<Vec<Site>, DbError> {
-    let mut sites: Vec<Site> = Vec::new();
+pub(super) fn tell_again(db: &Db, book: &mut RuleBook) -> Result<BTreeSet<Site>, DbError> {
+    let mut sites = BTreeSet::new();
     rows::each_told(db, |_, bytes| {
         if let Some(told) = read(bytes) {
             book.recall(&told);
-            let site = told.url.site();
-            if !sites.contains(&site) {
-                sites.push(site);
-            }
+            sites.insert(told.url.site());
         }
         true
     })?;
@@ -166,7 +165,7 @@ mod tests {
         db.commit(batch).unwrap();
         let mut book = RuleBook::new(dust::Settings::default());
         let sites = tell_again(&db, &mut book).unwrap();
-        assert_eq!(sites, [url("/").site()]);
+        assert_eq!(sites, [url("/").site()].into());
         let mut left = Vec::new();
         rows::each_told(&db, |serial, _| {
             left.push(serial);

@@ -195,9 +195,23 @@ impl RuleBook {
         self.miner.observe(observation);
     }
 
-    /// Returns the sites whose sample has changed enough to be mined.
-    pub fn due_sites(&self) -> Vec<Site> {
-        self.miner.due_sites()
+    /// Returns the sites whose sample has changed enough to be mined, each once: they are to be
+    /// mined now.
+    pub fn take_due(&mut self) -> Vec<Site> {
+        self.miner.take_due()
+    }
+
+    /// Returns the sites whose samples were dropped to make room, each once: what is kept of them
+    /// is to go too.
+    pub fn take_forgotten(&mut self) -> Vec<Site> {
+        let forgotten = self.miner.take_forgotten();
+        for site in &forgotten {
+            // What a site has spent is remembered; that it has spent nothing is no news.
+            if self.spending.get(site).is_some_and(|spending| spending.probes == 0) {
+                self.spending.remove(site);
+            }
+        }
+        forgotten
     }
 
     /// Searches one site and puts what it finds on trial. Takes seconds on a full sample; call it

@@ -287,6 +287,11 @@ impl Window {
         }
     }
 
+    /// Returns the memory it takes, in pages; an address alone takes a quarter of one.
+    pub(crate) fn weight(&self) -> usize {
+        self.pages.len() + self.dead.len().div_ceil(4)
+    }
+
     /// Returns true for a URL that answered 404 or 410.
     pub(crate) fn is_dead(&self, url: &str) -> bool {
         self.dead_hashes.contains(&xxh3_64(url.as_bytes()))

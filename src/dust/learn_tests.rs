@@ -221,6 +221,44 @@ fn pages_of_a_host_in_trouble_say_nothing() {
 }
 
 #[test]
+fn samples_of_many_sites_have_one_bound_and_what_is_dropped_is_told_once() {
+    let mut settings = Settings::default();
+    settings.miner.pages_total = 100;
+    let mut book = RuleBook::new(settings);
+    let of = |site: u64, page: u64| {
+        CrawlUrl::parse(&format!("http://site{site:04}.test/page/{page}")).unwrap()
+    };
+    let mut forgotten = Vec::new();
+    for site in 0..1_000 {
+        for number in 0..5 {
+            let observation = page(of(site, number), text(site * 5 + number));
+            // On every second site there is nothing but dead links.
+            let status = if site.is_multiple_of(2) { 404 } else { 200 };
+            book.observe(&Observation { status, ..observation });
+        }
+        forgotten.extend(book.take_forgotten());
+        assert!(book.sites().count() <= 100);
+    }
+    let kept: BTreeSet<Site> = book.sites().cloned().collect();
+    // A page weighs one, a dead address a quarter: the last 28 sites are there.
+    assert_eq!(kept.len(), 28);
+    assert!(kept.contains(&of(999, 0).site()) && !kept.contains(&of(0, 0).site()));
+    let gone: BTreeSet<Site> = forgotten.iter().cloned().collect();
+    assert_eq!((forgotten.len(), gone.len()), (972, 972));
+    assert!(gone.is_disjoint(&kept));
+
+    // A restart keeps to the bound too, whatever was kept before.
+    let rows: Vec<Vec<u8>> = kept.iter().map(|site| book.encode_site(site).unwrap()).collect();
+    let mut settings = Settings::default();
+    settings.miner.pages_total = 10;
+    let windows = rows.iter().map(Vec::as_slice);
+    let mut book = RuleBook::decode(settings, &book.encode_rules(), windows).unwrap();
+    let left: Vec<&Site> = book.sites().collect();
+    assert_eq!(left, [&of(998, 0).site(), &of(999, 0).site()]);
+    assert_eq!(book.take_forgotten().len(), 26);
+}
+
+#[test]
 fn a_site_without_duplicates_is_not_probed() {
     let serve: fn(&CrawlUrl) -> Option<u64> = |url| number(url.path().strip_prefix("/doc/")?);
     let model = Model { serve };
@@ -228,7 +266,7 @@ fn a_site_without_duplicates_is_not_probed() {
     let mut book = RuleBook::new(Settings::default());
     for observation in &log {
         book.observe(observation);
-        assert!(book.due_sites().is_empty());
+        assert!(book.take_due().is_empty());
     }
     assert_eq!(model.learn(log).probes, 0);
 }
@@ -407,7 +445,7 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
         }
         holders.entry(key).or_insert(document);
         book.observe(&page(own, text(document)));
-        for site in book.due_sites() {
+        for site in book.take_due() {
             book.mine(&site, Timestamp::ZERO).unwrap();
         }
         if let Some(new) = book.take_rule_set().unwrap() {

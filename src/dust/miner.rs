@@ -69,7 +69,14 @@ impl Default for Settings {
 pub struct Miner {
     settings: Settings,
     sites: BTreeMap<Site, Window>,
-    pages: usize,
+    /// The sites by when they were used last.
+    by_use: BTreeMap<u64, Site>,
+    /// Weight of all samples, in pages.
+    held: usize,
+    /// Sites that may be due since they were asked about last.
+    stirred: BTreeSet<Site>,
+    /// Sites that were dropped since somebody asked for them.
+    forgotten: Vec<Site>,
     observations: u64,
 }
 
@@ -89,24 +96,28 @@ impl Miner {
         if !gone && !page {
             return;
         }
-        let window = self.sites.entry(site).or_default();
-        window.used = self.observations;
+        let dead_max = self.settings.pages_per_site / 4;
+        let window = self.sites.entry(site.clone()).or_default();
+        let before = window.weight();
+        self.by_use.remove(&std::mem::replace(&mut window.used, self.observations));
+        self.by_use.insert(self.observations, site.clone());
         if gone {
-            window.add_dead(observation.url.as_str(), self.settings.pages_per_site / 4);
-            return;
+            window.add_dead(observation.url.as_str(), dead_max);
+        } else {
+            window.add(Page::of(observation), self.settings.pages_per_site);
         }
-        let before = window.pages.len();
-        window.add(Page::of(observation), self.settings.pages_per_site);
-        self.pages = (self.pages + window.pages.len()).saturating_sub(before);
-        while self.pages > self.settings.pages_total && self.sites.len() > 1 {
-            self.drop_oldest();
-        }
+        self.held = (self.held + window.weight()).saturating_sub(before);
+        self.stirred.insert(site);
+        self.drop_oldest();
     }
 
     /// Remembers a URL that answered 404 or 410.
     pub(crate) fn note_dead(&mut self, url: &CrawlUrl) {
         if let Some(window) = self.sites.get_mut(&url.site()) {
+            let before = window.weight();
             window.add_dead(url.as_str(), self.settings.pages_per_site / 4);
+            self.held = (self.held + window.weight()).saturating_sub(before);
+            self.drop_oldest();
         }
     }
 
@@ -114,14 +125,16 @@ impl Miner {
     pub(crate) fn hurry(&mut self, site: &Site) {
         if let Some(window) = self.sites.get_mut(site) {
             window.hurried = true;
+            self.stirred.insert(site.clone());
         }
     }
 
     /// Notes that a rule was proved which may hold on other sites too: those that show duplicates
     /// are searched before their sample has grown.
     pub(crate) fn spread(&mut self, from: &Site) {
-        for (_, window) in self.sites.iter_mut().filter(|(site, _)| *site != from) {
+        for (site, window) in self.sites.iter_mut().filter(|(site, _)| *site != from) {
             window.promising = true;
+            self.stirred.insert(site.clone());
         }
     }
 
@@ -154,9 +167,16 @@ impl Miner {
         window.total >= at || risen || hurried
     }
 
-    /// Returns the sites that are due.
-    pub fn due_sites(&self) -> Vec<Site> {
-        self.sites.keys().filter(|site| self.due(site)).cloned().collect()
+    /// Returns the sites that became due since they were asked for last.
+    pub fn take_due(&mut self) -> Vec<Site> {
+        let stirred = std::mem::take(&mut self.stirred);
+        stirred.into_iter().filter(|site| self.due(site)).collect()
+    }
+
+    /// Returns the sites whose samples were dropped since they were asked for last; what is kept
+    /// of them is to go too.
+    pub(crate) fn take_forgotten(&mut self) -> Vec<Site> {
+        std::mem::take(&mut self.forgotten)
     }
 
     /// Searches one site for candidates, given its rules in force, ids not to be tried, and what
@@ -204,11 +224,14 @@ impl Miner {
         self.sites.get(site)
     }
 
-    /// Puts a kept sample back.
+    /// Puts a kept sample back, if there is room.
     pub(crate) fn restore(&mut self, site: Site, window: Window) {
-        self.pages += window.pages.len();
         self.observations = self.observations.max(window.used);
+        self.held += window.weight();
+        self.by_use.insert(window.used, site.clone());
+        self.stirred.insert(site.clone());
         self.sites.insert(site, window);
+        self.drop_oldest();
     }
 
     /// Returns the sites with a sample.
@@ -216,12 +239,15 @@ impl Miner {
         self.sites.keys()
     }
 
+    /// Makes room: the sites not used for longest go, but never the last one.
     fn drop_oldest(&mut self) {
-        let oldest = self.sites.iter().min_by_key(|(_, window)| window.used);
-        if let Some(site) = oldest.map(|(site, _)| site.clone())
-            && let Some(window) = self.sites.remove(&site)
-        {
-            self.pages = self.pages.saturating_sub(window.pages.len());
+        while self.held > self.settings.pages_total && self.by_use.len() > 1 {
+            let Some((_, site)) = self.by_use.pop_first() else { return };
+            if let Some(window) = self.sites.remove(&site) {
+                self.held = self.held.saturating_sub(window.weight());
+            }
+            self.stirred.remove(&site);
+            self.forgotten.push(site);
         }
     }
 }

@@ -122,8 +122,8 @@ fn command(pace: &Pace, server: &Server, dir: &Path, what: &str) -> Command {
     }
     let servers = format!("dns.servers=[\"{}\"]", server.dns_addr());
     command.args(["--set", &servers, "--set", "dns.allow=[\"127.0.0.0/8\"]"]);
-    // A cache that is full soon, so that memory has its final size for most of the time.
-    command.args(["--set", "state.cache=16MiB"]);
+    // What is full soon, so that memory has its final size for most of the time.
+    command.args(["--set", "state.cache=16MiB", "--set", "dust.miner.pages_total=20000"]);
     command.args(["--set", "limits.disk_reserve=100MB", "--set", "fetch.total=20s"]);
     for setting in pace.settings {
         command.args(["--set", setting]);

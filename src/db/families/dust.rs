@@ -41,6 +41,11 @@ pub fn put(batch: &mut Batch, db: &Db, kind: Kind, name: &str, bytes: &[u8]) {
     batch.put_raw(db, Family::Sites, &key(kind, name), bytes);
 }
 
+/// Removes what is remembered, if anything.
+pub fn delete(batch: &mut Batch, db: &Db, kind: Kind, name: &str) {
+    batch.delete(db, Family::Sites, &key(kind, name));
+}
+
 /// Calls `visit` with every name and value of a kind.
 ///
 /// # Errors
