@@ -122,7 +122,7 @@ impl HostContent {
                 thin: analysis.thin,
                 junk: page.junk,
                 waiting: page.waiting,
-                fresh: self.trap.is_fresh(page.target),
+                address: self.trap.note_address(page.target),
             };
             changes = self.trap.note(section, &brought, &settings.trap);
         }

@@ -20,9 +20,11 @@
 //! made of. Addresses do. A space that ends combines few words, path by commit; one without end
 //! needs a new word for each page. So where the address has a path segment or a parameter that the
 //! host has not shown before, old text in a new mixture is a repeat. Where it has not, it is new
-//! for this sum until the host has shown `MIXTURES_FREE` of them and `MIXTURES_PER_TEXT` for each
-//! new text, and adds an eighth of a repeat from then on. A host of more than [`WORDS_MAX`] words
-//! has the benefit of the doubt.
+//! for this sum until the host has shown `MIXTURES_FREE` of them, `MIXTURES_PER_TEXT` for each new
+//! text and `MIXTURES_PER_PAIR` for each two words that came together for the first time, and adds
+//! an eighth of a repeat from then on: a repository of 60 commits pairs each of its paths with each
+//! of them, in four views, where the facets of a shop have soon all met each other and go on in
+//! threes and fours. A host of more than [`WORDS_MAX`] words has the benefit of the doubt.
 //!
 //! A finite site that shows the same files in many orders, or one tree under two names, repeats
 //! itself as much, but its repeats come to an end by themselves. So where it is known how many
@@ -36,7 +38,7 @@
 //!
 //! Pure state of bounded size: at most [`SECTIONS_MAX`] sections, [`RECENT_TEXTS`] digests,
 //! [`RECENT_SHINGLES`] shingles and [`WORDS_MAX`] words of addresses: 12 KiB for a large host and
-//! some hundred bytes for a small one.
+//! some hundred bytes for a small one; 8 KiB more for one with many mixtures.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -160,8 +162,20 @@ pub struct Brought {
     pub junk: bool,
     /// Addresses of the host that wait, where that is known.
     pub waiting: Option<u64>,
-    /// Its address has a word that the host has not shown before: [`HostTrap::is_fresh`].
-    pub fresh: bool,
+    /// What its address has that the host has not shown before: [`HostTrap::note_address`].
+    pub address: Novelty,
+}
+
+/// What an address has that its host has not shown before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Novelty {
+    /// Nothing.
+    #[default]
+    None,
+    /// Two words that have not been in one address before, as far as is remembered.
+    Pair,
+    /// A word.
+    Word,
 }
 
 /// A change of level, to be logged and shown.
@@ -216,6 +230,10 @@ pub struct HostTrap {
     new_texts: u32,
     /// Pages of old text in a new mixture.
     mixtures: u32,
+    /// Those of them whose address brought two words together.
+    pairs: u32,
+    /// A bit for each hash of two words of one address; empty before `MIXTURES_FREE` mixtures.
+    paired: Vec<u8>,
     /// Fewest addresses that waited, since the last page of new text.
     waiting_least: u64,
     /// Repeats since fewer waited than ever before.
@@ -326,18 +344,41 @@ impl HostTrap {
         changes
     }
 
-    /// Takes note of an address; returns whether it has a word that the host has not shown before:
-    /// a path segment, or a parameter with its value. False once the host has too many words to
-    /// remember.
-    pub fn is_fresh(&mut self, path_and_query: &str) -> bool {
-        let mut fresh = false;
+    /// Takes note of an address; returns what it has that the host has not shown before. Its words
+    /// are its path segments, and its parameters with their values. No word is new once the host
+    /// has too many to remember.
+    pub fn note_address(&mut self, path_and_query: &str) -> Novelty {
+        let mut novelty = Novelty::None;
         let words = path_and_query.split(['/', '?', '&']).filter(|word| !word.is_empty());
-        for word in words.take(SEGMENTS_MAX) {
-            let hash = xxh3_64(word.as_bytes()) as u16;
+        let hashes: Vec<u64> =
+            words.take(SEGMENTS_MAX).map(|word| xxh3_64(word.as_bytes())).collect();
+        if self.mixtures >= MIXTURES_FREE && self.note_pairs(&hashes) {
+            novelty = Novelty::Pair;
+        }
+        for hash in hashes.into_iter().map(|hash| hash as u16) {
             let Err(place) = self.words.binary_search(&hash) else { continue };
             if self.words.len() < WORDS_MAX {
                 self.words.insert(place, hash);
-                fresh = true;
+                novelty = Novelty::Word;
+            }
+        }
+        novelty
+    }
+
+    /// Remembers which words came together; returns whether two of them did for the first time.
+    fn note_pairs(&mut self, words: &[u64]) -> bool {
+        self.paired.resize(PAIRED_BYTES, 0);
+        let mut fresh = false;
+        let words = &words[..words.len().min(PAIRED_WORDS_MAX)];
+        for (at, word) in words.iter().enumerate() {
+            for other in &words[at + 1..] {
+                // Their order counts: a place in a path is part of what a word says.
+                let hash =
+                    word.rotate_left(1).wrapping_add(*other).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                let bit = (hash >> 48) as usize;
+                let (byte, mask) = (&mut self.paired[bit / 8], 1 << (bit % 8));
+                fresh |= *byte & mask == 0;
+                *byte |= mask;
             }
         }
         fresh
@@ -365,8 +406,8 @@ impl HostTrap {
         };
         let is_new = repeat == 0.0;
         let (brings, drought) = match () {
-            () if drought == MIXTURE && page.fresh => (false, 1.0),
-            () if drought == MIXTURE => (self.affords_mixture(), drought),
+            () if drought == MIXTURE && page.address == Novelty::Word => (false, 1.0),
+            () if drought == MIXTURE => (self.affords_mixture(page.address), drought),
             () => (is_new, drought),
         };
         let parks = self.is_endless(page.waiting, is_new);
@@ -374,10 +415,12 @@ impl HostTrap {
     }
 
     /// Counts a new mixture of old text; returns whether it is still worth a fetch.
-    fn affords_mixture(&mut self) -> bool {
+    fn affords_mixture(&mut self, address: Novelty) -> bool {
         self.mixtures = self.mixtures.saturating_add(1);
-        let most = self.new_texts.saturating_mul(MIXTURES_PER_TEXT);
-        self.mixtures <= most.saturating_add(MIXTURES_FREE)
+        self.pairs = self.pairs.saturating_add(u32::from(address == Novelty::Pair));
+        let by_texts = self.new_texts.saturating_mul(MIXTURES_PER_TEXT);
+        let by_pairs = self.pairs.saturating_mul(MIXTURES_PER_PAIR);
+        self.mixtures <= MIXTURES_FREE.saturating_add(by_texts).saturating_add(by_pairs)
     }
 
     /// Returns whether what waits is not growing fewer, though as many repeats came as texts
@@ -440,6 +483,16 @@ const MIXTURES_FREE: u32 = 1000;
 /// Further ones for each page of new text.
 const MIXTURES_PER_TEXT: u32 = 50;
 
+/// Further ones for each two words of addresses that first came together in one of them: the views
+/// that a thing has of its own.
+const MIXTURES_PER_PAIR: u32 = 8;
+
+/// Bytes of the bits for words that came together.
+const PAIRED_BYTES: usize = 1 << 13;
+
+/// Words of an address whose pairs are looked at.
+const PAIRED_WORDS_MAX: usize = 12;
+
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
 
@@ -499,13 +552,14 @@ impl Track {
     }
 }
 
-const LAYOUT: u8 = 5;
+const LAYOUT: u8 = 6;
 const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, Level::Parked];
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
     /// the rings of digests and of shingles, words u32 and they u16, new texts u32, mixtures u32,
-    /// fewest waiting u64, repeats since then u32; numbers little-endian.
+    /// pairs u32, bytes of bits u32 and they, fewest waiting u64, repeats since then u32; numbers
+    /// little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -520,6 +574,9 @@ impl HostTrap {
         self.words.iter().for_each(|word| out.extend(word.to_le_bytes()));
         out.extend(self.new_texts.to_le_bytes());
         out.extend(self.mixtures.to_le_bytes());
+        out.extend(self.pairs.to_le_bytes());
+        out.extend((self.paired.len() as u32).to_le_bytes());
+        out.extend(&self.paired);
         out.extend(self.waiting_least.to_le_bytes());
         out.extend(self.stuck.to_le_bytes());
         out
@@ -534,15 +591,17 @@ impl HostTrap {
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
         let words = read.list(2, |read| read.take().map(u16::from_le_bytes))?;
-        let (new_texts, mixtures) = (read.u32()?, read.u32()?);
+        let (new_texts, mixtures, pairs) = (read.u32()?, read.u32()?, read.u32()?);
+        let paired = read.list(1, Reader::u8)?;
         let (waiting_least, stuck) = (read.u64()?, read.u32()?);
         let good = read.0.is_empty()
             && sections.len() <= SECTIONS_MAX
             && words.len() <= WORDS_MAX
-            && words.is_sorted();
-        let counts = HostTrap { new_texts, mixtures, waiting_least, stuck, ..HostTrap::default() };
-        let trap = HostTrap { whole, sections, texts, shingles, words, ..counts };
-        good.then_some(trap)
+            && words.is_sorted()
+            && [0, PAIRED_BYTES].contains(&paired.len());
+        let remembered = HostTrap { texts, shingles, words, paired, ..HostTrap::default() };
+        let counted = HostTrap { new_texts, mixtures, pairs, waiting_least, stuck, ..remembered };
+        good.then_some(HostTrap { whole, sections, ..counted })
     }
 }
 
@@ -666,14 +725,48 @@ mod tests {
     #[test]
     fn words_of_addresses_are_fresh_once_and_too_many_are_never_fresh() {
         let mut host = HostTrap::default();
-        assert!(host.is_fresh("/tree/lib/a.txt?id=1"));
-        assert!(host.is_fresh("/log/lib/b.txt?id=2"));
-        assert!(!host.is_fresh("/log/lib/a.txt?id=2"));
-        assert!(!host.is_fresh("/"));
-        let fresh = (0..10_000).filter(|n| host.is_fresh(&format!("/view/{n}"))).count();
+        let mut is_fresh = |address: &str| host.note_address(address) == Novelty::Word;
+        assert!(is_fresh("/tree/lib/a.txt?id=1"));
+        assert!(is_fresh("/log/lib/b.txt?id=2"));
+        assert!(!is_fresh("/log/lib/a.txt?id=2"));
+        assert!(!is_fresh("/"));
+        let fresh = (0..10_000).filter(|n| is_fresh(&format!("/view/{n}"))).count();
         assert!((1900..WORDS_MAX).contains(&fresh), "{fresh}");
-        assert!(!host.is_fresh("/view/another"));
+        assert!(!is_fresh("/view/another"));
         assert_eq!(HostTrap::decode(&host.encode()), Some(host));
+    }
+
+    #[test]
+    fn mixtures_are_worth_a_fetch_while_words_meet_that_have_not_met() {
+        // Old text in another company, wherever one looks; addresses of four words each.
+        let shown =
+            |n: u64| Sample(std::array::from_fn(|at| (mix(n % 90) >> 32) as u32 + at as u32));
+        let parked_after = |words: u64, address: &dyn Fn(u64) -> String| {
+            let mut host = HostTrap::default();
+            (0..60_000).position(|n| {
+                let address = host.note_address(&address(n));
+                let page = Brought { sample: shown(n), address, ..new(n) };
+                host.note(Some(1), &page, &TrapSettings::default());
+                assert!(host.words.len() as u64 <= words);
+                if n % 9_999 == 0 {
+                    assert_eq!(HostTrap::decode(&host.encode()).as_ref(), Some(&host));
+                }
+                host.worst() == Level::Parked
+            })
+        };
+        let views = ["log", "tree", "diff", "commit"];
+        let repository = |n: u64| {
+            let (commit, file, view) = (n / 4 / 100, n / 4 % 100, views[n as usize % 4]);
+            format!("/git/{view}/file-{file}?id={commit}")
+        };
+        assert_eq!(parked_after(1 + 4 + 100 + 150, &repository), None);
+        // Eight facets of ten values each: a hundred million addresses, of eighty words.
+        let shop = |n: u64| {
+            let chosen = (0..8).map(|facet| format!("f{facet}={}", mix(n * 8 + facet) % 10));
+            format!("/shop?{}", chosen.collect::<Vec<_>>().join("&"))
+        };
+        let after = parked_after(81, &shop).unwrap();
+        assert!(after < 20_000, "{after}");
     }
 
     #[test]
@@ -815,7 +908,7 @@ mod tests {
                 sample: analysis.sample,
                 repeat: !seen.insert(analysis.text_digest) && !analysis.thin,
                 thin: analysis.thin,
-                fresh: host.is_fresh(&target),
+                address: host.note_address(&target),
                 ..Brought::default()
             };
             for change in host.note(section_of(&target), &brought, &TrapSettings::default()) {

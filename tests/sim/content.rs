@@ -78,22 +78,24 @@ async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them
 
 #[tokio::test(start_paused = true)]
 async fn a_repository_shown_at_every_commit_is_fetched_to_its_last_text() {
-    let spec = site("git.test", 20, |site| site.commits = 18);
-    let world = World::new(WebSpec::new(11, vec![spec]));
-    let summary = crawl(&world).await;
-    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
-    let (mut shown, mut pages) = (BTreeSet::new(), 0);
-    for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
-        let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
-        if let Some(Truth::Repository { text }) = world.web.truth(&url) {
-            pages += 1;
-            shown.extend(text);
+    for commits in [18, 60] {
+        let spec = site("git.test", 20, |site| site.commits = commits);
+        let world = World::new(WebSpec::new(11, vec![spec]));
+        let summary = crawl(&world).await;
+        assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+        let (mut shown, mut pages) = (BTreeSet::new(), 0);
+        for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
+            let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
+            if let Some(Truth::Repository { text }) = world.web.truth(&url) {
+                pages += 1;
+                shown.extend(text);
+            }
         }
+        let all: BTreeSet<u32> = world.web.repository_texts(0).collect();
+        println!("{} texts on {pages} pages of {commits} commits", all.len());
+        assert_eq!(shown, all, "{:?}", summary.reasons);
+        assert_eq!(world.lost(), 0);
     }
-    let all: BTreeSet<u32> = world.web.repository_texts(0).collect();
-    println!("{} texts on {pages} pages of a repository", all.len());
-    assert_eq!(shown, all, "{:?}", summary.reasons);
-    assert_eq!(world.lost(), 0);
 }
 
 #[tokio::test(start_paused = true)]
