@@ -321,4 +321,40 @@ fn crawl_logs_gzip_and_archives_are_read() {
     let report = place.json(&["mine", "--mode", "paper", "pages.warc"]);
     assert_eq!((&report["urls"], &report["options"]["similar"]), (&40.into(), &"sketch".into()));
     assert_eq!(report["after_elimination"][0]["support"], 20);
+    let report = place.json(&["mine", "pages.warc"]);
+    assert_eq!(report["urls"], 40);
+    assert_eq!(report["rules"][0]["evidence"]["documents_same"], 20, "{report}");
+
+    // What changes with each visit, and what stands on every page, is no part of a text; and what
+    // was archived as a revisit shows what its payload showed before.
+    let mut warc = String::new();
+    let mut record = |kind: &str, url: &str, n: u64, block: &str| {
+        warc.push_str(&format!(
+            "WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Target-URI: {url}\r\n\
+             WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:{n}>\r\n\
+             WARC-Payload-Digest: sha1:{n}\r\n\
+             WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest\r\n\
+             Content-Type: application/http;msgtype=response\r\nContent-Length: {}\r\n\r\n\
+             {block}\r\n\r\n",
+            block.len()
+        ));
+    };
+    for n in 0..20 {
+        for (visit, url) in [(2 * n, format!("t?t={n}")), (2 * n + 1, format!("t-{n}"))] {
+            let around = site::text(1000);
+            let visits = format!("{around} Visited {visit} times, by {} of us.", visit * 7919);
+            let body = site::page(&format!("{visits}</p><p>{}</p><p>{visits}", site::text(n)));
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n";
+            record("response", &format!("http://f.example/{url}"), visit, &format!("{head}{body}"));
+            if visit % 2 == 1 {
+                record("revisit", &format!("http://f.example/u/{n}"), visit, head);
+            }
+        }
+    }
+    place.file("visited.warc", &warc);
+    let report = place.json(&["mine", "visited.warc"]);
+    assert_eq!(report["urls"], 60);
+    let proposed = report["rules"].as_array().unwrap().iter();
+    let same = proposed.filter(|rule| rule["evidence"]["documents_same"] == 20).count();
+    assert!(same >= 2, "{report}");
 }

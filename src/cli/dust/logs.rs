@@ -1,5 +1,6 @@
 //! Logs of every kind as what the two miners take: records for the paper's, observations for ours.
 
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,8 +11,9 @@ use flate2::bufread::MultiGzDecoder;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::output::number;
+use super::texts::Texts;
 use super::{Exit, Failed};
-use crate::archive::{Found, walk_file};
+use crate::archive::{Found, Walked, walk_file};
 use crate::content;
 use crate::crawl::log::{self, Line};
 use crate::dust::input::{self, Batch, Collected, Format, detect};
@@ -58,6 +60,10 @@ const MIN_HASHES: usize = 8;
 /// for equally long, and only their sketches decide.
 const WORDS_UNKNOWN: u32 = 256;
 
+/// Pages of crawl logs and WARC files that are looked at, some 500 bytes each: far more than are
+/// kept of any site.
+const OBSERVATIONS_MAX: usize = 500_000;
+
 /// Bytes of a file by which its format is told.
 const HEAD: usize = 1 << 16;
 
@@ -65,24 +71,46 @@ const HEAD: usize = 1 << 16;
 #[derive(Default)]
 pub(super) struct Logs {
     pub(super) collected: Collected,
-    /// Pages of crawl logs, with all that they say; empty if only records were asked for.
-    pub(super) observations: Vec<Observation>,
+    /// Pages of crawl logs and WARC files, with all that they say, the latest ones; empty if only
+    /// records were asked for.
+    observations: VecDeque<Observation>,
+    left_out: u64,
     /// Whether a file may hold several sites; a TSV list is of one site by definition.
     pub(super) mixed: bool,
     damages: Vec<String>,
 }
 
-/// Reads logs; directories stand for the crawl logs or the WARC files in them, `-` for standard
-/// input.
-pub(super) fn read(args: &LogArgs, files: &[PathBuf], whole: bool) -> Result<Logs, Failed> {
+/// Reads logs for records; directories stand for the crawl logs or the WARC files in them, `-` for
+/// standard input. With `texts`, crawl logs and WARC files are read for all that they say.
+pub(super) fn read(
+    args: &LogArgs,
+    files: &[PathBuf],
+    mut texts: Option<&mut Texts>,
+) -> Result<Logs, Failed> {
     let settings = input::Settings { site: args.site.clone(), ..input::Settings::default() };
     let mut batch = Batch::new(settings);
     let mut logs = Logs::default();
-    for file in expand(files)? {
-        one(args, &file, whole, &mut batch, &mut logs)?;
+    let files = expand(files)?;
+    if let Some(texts) = &mut texts {
+        for file in files.iter().filter(|file| args.holds_warc(file)) {
+            walk_file(file, PAGE_MAX, |found, block| {
+                texts.learn_archived(found, block, PAGE_MAX);
+                Ok(())
+            })?;
+        }
+        texts.end_samples();
+    }
+    for file in files {
+        one(args, &file, texts.as_deref_mut(), &mut batch, &mut logs)?;
     }
     logs.collected = batch.finish();
     Ok(logs)
+}
+
+impl LogArgs {
+    fn holds_warc(&self, file: &Path) -> bool {
+        self.format == FormatName::Warc || self.format == FormatName::Auto && is_warc(file)
+    }
 }
 
 fn expand(files: &[PathBuf]) -> Result<Vec<PathBuf>, Failed> {
@@ -121,14 +149,17 @@ fn is_warc(path: &Path) -> bool {
 fn one(
     args: &LogArgs,
     file: &Path,
-    whole: bool,
+    texts: Option<&mut Texts>,
     batch: &mut Batch,
     logs: &mut Logs,
 ) -> Result<(), Failed> {
     let name = file.display().to_string();
-    if args.format == FormatName::Warc || args.format == FormatName::Auto && is_warc(file) {
+    if args.holds_warc(file) {
         logs.mixed = true;
-        return warc(file, batch, logs);
+        return match texts {
+            Some(texts) => archived(file, texts, logs),
+            None => warc(file, batch, logs),
+        };
     }
     let format = match args.format {
         FormatName::Tsv => Some(Format::Tsv),
@@ -140,7 +171,7 @@ fn one(
     let mut source = open(file)?;
     let reading = || format!("failed to read {name}");
     let head = source.fill_buf().with_context(reading)?;
-    if whole && format.or_else(|| detect(head)) == Some(Format::CrawlLog) {
+    if texts.is_some() && format.or_else(|| detect(head)) == Some(Format::CrawlLog) {
         logs.mixed = true;
         return crawl_log(source, &name, batch, logs);
     }
@@ -187,7 +218,7 @@ fn crawl_log(
         match serde_json::from_slice::<Line>(&bytes) {
             Ok(line) if line.status > 0 && line.purpose != "robots" => {
                 if let Some(observation) = observed(&line) {
-                    logs.observations.push(observation);
+                    logs.observe(observation);
                 }
                 let known = |size: u64| i64::try_from(size).ok().map(|size| (size, size));
                 batch.push(Record {
@@ -235,10 +266,19 @@ fn warc(file: &Path, batch: &mut Batch, logs: &mut Logs) -> Result<(), Failed> {
         }
         Ok(())
     })?;
-    let damages = walked.damages.iter();
-    logs.damages.extend(damages.map(|(file, damage)| {
-        format!("{file}: damaged at byte {}: {:?}", damage.offset, damage.kind)
-    }));
+    logs.note_damages(&walked);
+    Ok(())
+}
+
+/// Reads WARC files as the crawl read their pages.
+fn archived(file: &Path, texts: &mut Texts, logs: &mut Logs) -> Result<(), Failed> {
+    let walked = walk_file(file, PAGE_MAX, |found, block| {
+        if let Some(observation) = texts.observe_archived(found, block, PAGE_MAX) {
+            logs.observe(observation);
+        }
+        Ok(())
+    })?;
+    logs.note_damages(&walked);
     Ok(())
 }
 
@@ -267,6 +307,22 @@ fn page_in_archive(found: &Found, block: &[u8], settings: &extract::Settings) ->
 }
 
 impl Logs {
+    /// Takes in a page. The latest pages are kept, as the miner itself does.
+    fn observe(&mut self, observation: Observation) {
+        if self.observations.len() == OBSERVATIONS_MAX {
+            self.observations.pop_front();
+            self.left_out += 1;
+        }
+        self.observations.push_back(observation);
+    }
+
+    fn note_damages(&mut self, walked: &Walked) {
+        let damages = walked.damages.iter();
+        self.damages.extend(damages.map(|(file, damage)| {
+            format!("{file}: damaged at byte {}: {:?}", damage.offset, damage.kind)
+        }));
+    }
+
     /// Says on standard error what could not be read, and what was.
     pub(super) fn report(&self, quiet: bool) {
         let collected = &self.collected;
@@ -285,14 +341,23 @@ impl Logs {
                 100.0 * collected.share
             );
         }
+        if self.left_out > 0 {
+            eprintln!(
+                "{} pages left out: the last {} are looked at",
+                number(self.left_out),
+                number(OBSERVATIONS_MAX as u64)
+            );
+        }
         if !quiet {
-            eprintln!("{} distinct URLs read", number(collected.records.len() as u64));
+            let pages = self.observations.len() as u64;
+            eprintln!("{} distinct URLs read", number((collected.records.len() as u64).max(pages)));
         }
     }
 
     /// Returns what the online miner takes: crawl logs as they are, records by size or sketch.
     pub(super) fn into_observations(self) -> Vec<Observation> {
-        let mut all = self.observations;
+        let mut all = Vec::from(self.observations);
+        tell_texts_of_revisits(&mut all);
         let told: std::collections::HashSet<u64> =
             all.iter().map(|seen| xxh3_64(seen.url.as_str().as_bytes())).collect();
         for record in self.collected.records {
@@ -321,5 +386,18 @@ impl Logs {
             });
         }
         all
+    }
+}
+
+/// A page whose text is unknown shows that of another one with the same payload.
+fn tell_texts_of_revisits(all: &mut [Observation]) {
+    let known = all.iter().filter(|seen| seen.text != Text::Unknown);
+    let known: HashMap<u64, (Text, Option<u64>)> =
+        known.filter_map(|seen| Some((seen.digest?, (seen.text, seen.bag)))).collect();
+    for seen in all.iter_mut().filter(|seen| seen.text == Text::Unknown) {
+        let shown = seen.digest.and_then(|digest| known.get(&digest));
+        if let Some((text, bag)) = shown.filter(|_| (200..300).contains(&seen.status)) {
+            (seen.text, seen.bag) = (*text, *bag);
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::constants::Constants;
 use super::logs::{self, LogArgs};
 use super::pages::FetchArgs;
 use super::rules::{row, table};
+use super::texts::Texts;
 use super::{Answer, Common, Exit, Failed};
 use crate::dust::paper::{self, run_mine};
 use crate::dust::{Fetcher, Report, RuleState, learn};
@@ -97,11 +98,11 @@ pub(super) struct PaperSite {
 
 fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
     let config = common.load(&[])?.config;
-    let logs = logs::read(&args.log, &args.files, false)?;
+    let logs = logs::read(&args.log, &args.files, None)?;
     logs.report(common.quiet);
     let list = |file: &Option<PathBuf>| -> Result<Option<Vec<paper::Record>>, Failed> {
         let Some(file) = file else { return Ok(None) };
-        let logs = logs::read(&args.log, std::slice::from_ref(file), false)?;
+        let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
         logs.report(common.quiet);
         Ok(Some(logs.collected.records))
     };
@@ -115,7 +116,7 @@ fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
         settings,
         json: common.json,
     };
-    let mut pages = args.fetch.pages(&config)?;
+    let mut pages = args.fetch.pages(&config, Texts::new(&config))?;
     if pages.is_none() {
         eprintln!("stopped before validation: there is no way to fetch pages; see --fetch");
     }
@@ -136,10 +137,11 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         return Err(Failed::with(Exit::Usage, what));
     }
     let config = common.load(&[])?.config;
-    let logs = logs::read(&args.log, &args.files, true)?;
+    let mut texts = Texts::new(&config);
+    let logs = logs::read(&args.log, &args.files, Some(&mut texts))?;
     logs.report(common.quiet);
     let observations = logs.into_observations();
-    let mut pages = args.fetch.pages(&config)?;
+    let mut pages = args.fetch.pages(&config, texts)?;
     match &mut pages {
         Some(pages) => pages.learn_sites(&observations),
         None => eprintln!("nothing is proved: there is no way to fetch pages; see --fetch"),
@@ -196,7 +198,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
 /// Returns the canonical form of every URL of `--canon`.
 fn canonical(args: &MineArgs, report: &Report) -> Result<Option<Vec<(String, String)>>, Failed> {
     let Some(file) = &args.canon else { return Ok(None) };
-    let logs = logs::read(&args.log, std::slice::from_ref(file), false)?;
+    let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
     logs.report(true);
     let set = report.book.rule_set()?;
     let forms = logs.collected.records.into_iter().map(|record| {

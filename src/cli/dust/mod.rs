@@ -9,6 +9,7 @@ mod mine;
 mod pages;
 mod prove;
 mod rules;
+mod texts;
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,5 @@
 //! Fetching pages for proofs: through a proxy on loopback, or from the sites themselves.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,11 +9,11 @@ use clap::Args;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::wire::Wire;
+use super::texts::{SAMPLE, Texts};
 use super::{Exit, Failed};
 use crate::clock::{Clock, Span, Timestamp};
 use crate::config::Config;
-use crate::content::{self, Analysis, Boilerplate, Content, Room, SiteModel};
-use crate::crawl::{block_of, page_of};
+use crate::crawl::page_of;
 use crate::dust::{Fetched, Fetcher, Observation, paper};
 use crate::extract;
 use crate::fetch::{Answer, Fetch, HyperFetch, Outcome, Proxy, Purpose, Request, user_agent};
@@ -23,9 +22,6 @@ use crate::url::{CrawlUrl, Origin, Site};
 
 /// Redirects that are followed.
 const HOPS_MAX: usize = 5;
-
-/// Pages of a site from which its boilerplate is learned before anything is compared.
-const SAMPLE: usize = 40;
 
 /// How pages are fetched.
 #[derive(Args, Debug)]
@@ -48,10 +44,7 @@ pub(super) struct Pages {
     runtime: tokio::runtime::Runtime,
     way: Way,
     robots: HashMap<Origin, robots::Entry>,
-    extract: extract::Settings,
-    content: RefCell<Content>,
-    settings: content::Settings,
-    models: BTreeMap<Site, Arc<Boilerplate>>,
+    texts: Texts,
     /// Requests made, redirects and samples included.
     pub(super) requests: u64,
 }
@@ -65,8 +58,14 @@ enum Shown {
 }
 
 impl FetchArgs {
-    /// Makes the means to fetch, or nothing for `none`.
-    pub(super) fn pages(&self, config: &Config) -> Result<Option<Pages>, Failed> {
+    /// Returns true where nothing is to be fetched.
+    pub(super) fn is_none(&self) -> bool {
+        self.fetch == "none"
+    }
+
+    /// Makes the means to fetch, or nothing for `none`. What is fetched is read by `texts`, so that
+    /// it compares with what they have read before.
+    pub(super) fn pages(&self, config: &Config, texts: Texts) -> Result<Option<Pages>, Failed> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let way = {
             let _guard = runtime.enter();
@@ -82,16 +81,7 @@ impl FetchArgs {
                 },
             }
         };
-        Ok(Some(Pages {
-            runtime,
-            way,
-            robots: HashMap::new(),
-            extract: config.extract.clone(),
-            content: RefCell::new(Content::new(config.content.clone())),
-            settings: config.content.clone(),
-            models: BTreeMap::new(),
-            requests: 0,
-        }))
+        Ok(Some(Pages { runtime, way, robots: HashMap::new(), texts, requests: 0 }))
     }
 
     /// A proxy must be on this machine: it serves a model or an archive, and owes nobody a rest.
@@ -118,26 +108,25 @@ impl FetchArgs {
 }
 
 impl Pages {
-    /// Learns what repeats on the pages of each site from a sample of a log.
+    /// Learns what repeats on the pages of each site that is not known yet, from a sample of a log.
     pub(super) fn learn_sites(&mut self, log: &[Observation]) {
         let mut samples: BTreeMap<Site, Vec<(u64, &CrawlUrl)>> = BTreeMap::new();
-        for seen in log.iter().filter(|seen| seen.status == 200 && !seen.junk) {
+        let wanted = |seen: &&Observation| {
+            seen.status == 200 && !seen.junk && self.texts.is_sampling(&seen.url.site())
+        };
+        for seen in log.iter().filter(wanted) {
             let order = xxh3_64(seen.url.as_str().as_bytes());
             samples.entry(seen.url.site()).or_default().push((order, &seen.url));
         }
         for (site, mut urls) in samples {
             urls.sort();
-            let mut model = SiteModel::default();
-            for (_, url) in urls.into_iter().take(SAMPLE) {
-                // Under the model as it stands: one that is not learning takes no sample.
-                let known = model.boilerplate();
-                if let Shown::Page(url, answer) = self.follow(url)
-                    && let Some(analysis) = self.analyse(&url, &answer, &known)
-                {
-                    model.observe(&analysis, &self.settings, Room::Ample);
+            for (_, url) in urls.into_iter().take(SAMPLE as usize) {
+                if let Shown::Page(url, answer) = self.follow(url) {
+                    let extracted = self.extract(&url, &answer);
+                    self.texts.learn(&url, &extracted);
                 }
             }
-            self.models.insert(site, model.boilerplate());
+            self.texts.end_sample(&site);
         }
     }
 
@@ -200,28 +189,7 @@ impl Pages {
 
     fn extract(&self, url: &CrawlUrl, answer: &Answer) -> extract::Extracted {
         let content_type = answer.header_text("content-type");
-        let page = extract::Page {
-            url,
-            content_type: content_type.as_deref(),
-            link_headers: &[],
-            body: &answer.body,
-        };
-        extract::extract(&page, &self.extract)
-    }
-
-    fn analyse(
-        &self,
-        url: &CrawlUrl,
-        answer: &Answer,
-        boilerplate: &Boilerplate,
-    ) -> Option<Analysis> {
-        let extracted = self.extract(url, answer);
-        if extracted.kind != extract::DocumentKind::Html || extracted.blocks.is_empty() {
-            return None;
-        }
-        let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
-        let page = content::Page { blocks: &blocks, links: extracted.links.len() };
-        Some(self.content.borrow_mut().analyse(&page, boilerplate))
+        self.texts.extract(url, content_type.as_deref(), None, &answer.body)
     }
 }
 
@@ -229,8 +197,8 @@ impl Fetcher for Pages {
     fn fetch(&mut self, url: &CrawlUrl) -> Fetched {
         match self.follow(url) {
             Shown::Page(url, answer) => {
-                let known = self.models.get(&url.site()).cloned().unwrap_or_default();
-                let analysis = self.analyse(&url, &answer, &known);
+                let extracted = self.extract(&url, &answer);
+                let analysis = self.texts.analyse(&url, &extracted);
                 let whole = answer.truncated.is_none() && !answer.body.is_empty();
                 page_of(whole.then_some(&answer.body[..]), analysis.as_ref(), false)
             }

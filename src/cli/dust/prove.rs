@@ -9,6 +9,7 @@ use super::super::output::number;
 use super::logs::{self, LogArgs};
 use super::pages::FetchArgs;
 use super::rules::{row, table};
+use super::texts::Texts;
 use super::{Answer, Common, Exit, Failed};
 use crate::dust::{RuleState, prove_rules};
 
@@ -44,13 +45,18 @@ pub(in crate::cli) struct ValidateArgs {
 pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
     let config = common.load(&[])?.config;
     let rules = super::rule_file(&args.file)?.rules;
-    let Some(mut pages) = args.fetch.pages(&config)? else {
+    let nothing = || {
         let what = "nothing can be proved without pages: use --fetch live or --fetch proxy=URL";
-        return Err(Failed::with(Exit::Usage, what));
+        Failed::with(Exit::Usage, what)
     };
-    let logs = logs::read(&args.how, &args.log, true)?;
+    if args.fetch.is_none() {
+        return Err(nothing());
+    }
+    let mut texts = Texts::new(&config);
+    let logs = logs::read(&args.how, &args.log, Some(&mut texts))?;
     logs.report(common.quiet);
     let observations = logs.into_observations();
+    let mut pages = args.fetch.pages(&config, texts)?.ok_or_else(nothing)?;
     pages.learn_sites(&observations);
     let mut settings = config.dust.book();
     // Whoever asks for a proof grants its fetches; only a crawl keeps them to a share.
