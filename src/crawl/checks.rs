@@ -8,6 +8,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::error::CrawlError;
 use super::learn::evidence_of;
 use super::state::State;
@@ -29,6 +31,9 @@ const AWAITED_MAX: usize = 100_000;
 /// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
 const DOUBTED_MAX: usize = 16;
 const DOUBTED_STEP: usize = 4;
+
+/// URLs of one rule in force that are fetched before a crawl ends.
+const MEASURED_MAX: usize = 256;
 
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
@@ -58,6 +63,8 @@ pub(super) struct Checks {
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
     measured: HashMap<RuleId, usize>,
+    /// Rules that needed no more of it under this version.
+    enough: HashMap<RuleId, u64>,
 }
 
 impl Checks {
@@ -305,26 +312,36 @@ impl State {
         Ok(any)
     }
 
-    /// Fetches what a rule in force suppressed last.
+    /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
+    /// turned out to be one on which rules fail, or its last audits raised a doubt.
     fn measure_before_the_end(
         &mut self,
         batch: &mut Batch,
         set: &RuleSet,
         rule: RuleId,
     ) -> Result<bool, DbError> {
-        let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
-        let most = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
-        if done >= most {
+        if self.checks.enough.get(&rule) == Some(&set.version()) {
             return Ok(false);
         }
+        let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
         let mut rows = Vec::new();
         for (url, by) in suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)? {
             if let Some(how) = suppressed::get(&self.db, by, url)? {
                 rows.push((how.at, url, by));
             }
         }
+        let wanted = set.wants(rule, rows.len(), &self.configured.dust.validate);
+        let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
+        let open = wanted.min(MEASURED_MAX.saturating_sub(done)).max(doubted.saturating_sub(done));
+        if open == 0 {
+            self.checks.enough.insert(rule, set.version());
+            return Ok(false);
+        }
         rows.sort_unstable_by(|a, b| b.cmp(a));
-        let step = if done == 0 { 1 } else { DOUBTED_STEP };
+        let step = if done == 0 { 1 } else { (open / 4).clamp(DOUBTED_STEP, STEP_MAX) };
+        if done > 0 && wanted > 0 {
+            self.rarest_first(&mut rows)?;
+        }
         // What two rules suppressed is fetched once for both.
         rows.retain(|(_, url, _)| !self.checks.awaited.contains_key(url));
         let mut any = false;
@@ -336,5 +353,40 @@ impl State {
             }
         }
         Ok(any)
+    }
+
+    /// Puts those URLs first for which a text stands that stands for few others of these: a rule
+    /// that is right where there is nothing to show, and says so under every address, may be wrong
+    /// where there is something.
+    fn rarest_first(
+        &self,
+        rows: &mut [(Timestamp, Fingerprint, Fingerprint)],
+    ) -> Result<(), DbError> {
+        let mut texts: HashMap<Fingerprint, u64> = HashMap::new();
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for (_, _, by) in rows.iter() {
+            let text = match texts.get(by) {
+                Some(text) => *text,
+                None => {
+                    let text = self.text_of(*by)?;
+                    texts.insert(*by, text);
+                    text
+                }
+            };
+            *counts.entry(text).or_default() += 1;
+        }
+        // Among equals in the order of their hashes, which is none.
+        rows.sort_by_cached_key(|(_, url, by)| (counts[&texts[by]], *url));
+        Ok(())
+    }
+
+    /// Returns a hash of the text that a fetched URL showed; 0 where it showed none.
+    fn text_of(&self, url: Fingerprint) -> Result<u64, DbError> {
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(0) };
+        let UrlState::Done(done) = record.state else { return Ok(0) };
+        Ok(match evidence_of(&done.evidence) {
+            Some(Fetched::Page { text: Text::Main(sketch), .. }) => xxh3_64(&sketch.mins),
+            _ => 0,
+        })
     }
 }

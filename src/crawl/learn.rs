@@ -53,6 +53,8 @@ pub(super) enum Asker {
         /// True for the second fetch, the URL as found.
         is_reference: bool,
     },
+    /// An audit's that did not agree: what stands for the URL is fetched once more.
+    Audit(Box<Audited>),
     /// How a host answers to what cannot exist.
     Host {
         /// The host.
@@ -60,6 +62,18 @@ pub(super) enum Asker {
         /// What it is asked for.
         probe: Nonsense,
     },
+}
+
+/// A URL that rules would have suppressed and that was fetched all the same.
+#[derive(Clone, Debug)]
+pub(super) struct Audited {
+    rules: Vec<RuleId>,
+    /// What the rules rewrite, and its key.
+    pair: (CrawlUrl, CrawlUrl),
+    /// What it showed.
+    audited: Fetched,
+    /// What the one that stands for it had shown.
+    known: Fetched,
 }
 
 /// A probe with two fetches, until both are there.
@@ -112,7 +126,8 @@ impl State {
         if key.is_some() || self.checks.awaits(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
             let leads_to = facts.redirect.as_ref();
-            self.tell_audit(&waiting.url, waiting.fingerprint, key, (fetched, leads_to), now)?;
+            let shown = (fetched, leads_to);
+            self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
         let row = self.next_row();
         told::note(batch, &self.db, row, &observation);
@@ -131,8 +146,8 @@ impl State {
     /// give it its key: it was an audit, or what stands for it turned out dead.
     fn tell_audit(
         &mut self,
-        url: &CrawlUrl,
-        own: Fingerprint,
+        batch: &mut Batch,
+        (url, own): (&CrawlUrl, Fingerprint),
         key: &CrawlUrl,
         (fetched, leads_to): (Fetched, Option<&CrawlUrl>),
         now: Timestamp,
@@ -164,11 +179,39 @@ impl State {
         let agrees = leads_to.is_some_and(|to| {
             to.fingerprint() == by || set.canonize(to).key.fingerprint() == key.fingerprint()
         });
-        let fetched = if agrees { known } else { fetched };
+        let audited = if agrees { known } else { fetched };
         self.seen_of.note_audit();
-        let pair = Box::new((rewritten, key.clone()));
-        self.tell(Tell::Audited(rules, pair, fetched, known, now));
+        let told = Audited { rules, pair: (rewritten, key.clone()), audited, known };
+        // Pages change between two fetches, and so does what is known of their site's boilerplate:
+        // before a rule is blamed, what stands for the URL is looked at again.
+        let stands = CrawlUrl::parse(&record.url).ok();
+        if let Some(stands) = stands.filter(|_| self.probes.len() < PROBES_MAX)
+            && matches!(known, Fetched::Page { .. })
+            && known.is_contradicted_by(audited)
+        {
+            let flight = ProbeFlight { asker: Asker::Audit(Box::new(told)), hops: 0 };
+            return Ok(self.enqueue_probe(batch, &stands, flight)?);
+        }
+        self.tell_audited(told, now);
         Ok(())
+    }
+
+    fn tell_audited(&mut self, told: Audited, now: Timestamp) {
+        let Audited { rules, pair, audited, known } = told;
+        self.tell(Tell::Audited(rules, Box::new(pair), audited, known, now));
+    }
+
+    /// Tells of an audit that did not agree, given what stands for the URL shows now. A page that
+    /// is no longer what it was proves nothing.
+    fn tell_verified(&mut self, told: Audited, now_shown: Fetched, now: Timestamp) {
+        let shown = matches!(now_shown, Fetched::Page { .. });
+        if !shown || now_shown.is_contradicted_by(told.audited) {
+            if !shown || !told.known.is_contradicted_by(now_shown) {
+                self.tell_audited(told, now);
+            }
+        } else {
+            self.tell_audited(Audited { known: now_shown, ..told }, now);
+        }
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
@@ -208,7 +251,7 @@ impl State {
             Asker::Host { host, probe } => {
                 return Ok(self.settle_nothing(batch, host, probe, hops, &visit.outcome, facts)?);
             }
-            asker @ Asker::Rule { .. } => asker,
+            asker @ (Asker::Rule { .. } | Asker::Audit(_)) => asker,
         };
         let redirect = facts.and_then(|facts| facts.redirect.clone());
         if let Some(target) = redirect
@@ -245,8 +288,15 @@ impl State {
         fetched: Fetched,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        // What a host may not be asked says nothing about how it answers.
-        let Asker::Rule { id, is_reference } = asker else { return Ok(()) };
+        let (id, is_reference) = match asker {
+            Asker::Rule { id, is_reference } => (id, is_reference),
+            Asker::Audit(audited) => {
+                self.tell_verified(*audited, fetched, now);
+                return Ok(());
+            }
+            // What a host may not be asked says nothing about how it answers.
+            Asker::Host { .. } => return Ok(()),
+        };
         let Some(pair) = self.pairs.get_mut(&id) else { return Ok(()) };
         if is_reference {
             pair.reference = Some(fetched);
@@ -367,7 +417,7 @@ impl State {
         // What a host says to nonsense decides what its next pages are; rules have time.
         let priority = match flight.asker {
             Asker::Host { .. } => 0,
-            Asker::Rule { .. } => PRIORITIES as u8 - 1,
+            Asker::Rule { .. } | Asker::Audit(_) => PRIORITIES as u8 - 1,
         };
         self.serials.probe += 1;
         let number = self.serials.probe;

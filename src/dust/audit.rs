@@ -12,6 +12,9 @@ use super::validate::{Finding, PLACES_MAX, places};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
 
+/// Failures of which one may be an accident: a page that shows something else each time.
+const FAILURES_MIN: u32 = 2;
+
 impl RuleBook {
     /// Takes in the audit of a suppressed URL, given with its key: what it showed, and what its
     /// key's page had shown.
@@ -34,7 +37,13 @@ impl RuleBook {
             (self.agreed_elsewhere(*id) / POOLED, odds)
         });
         let priors: Vec<(u32, f64)> = priors.collect();
+        let blamed = self.least_proved(rules).filter(|_| finding == Finding::Failed);
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
+            // Where several rules led to a wrong key, those that were right more often are not
+            // blamed.
+            if blamed.is_some_and(|blamed| blamed != *id) {
+                continue;
+            }
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
                 self.pair_result(*id, (url, key), finding, now);
@@ -69,11 +78,25 @@ impl RuleBook {
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;
-            let broken = entry.audit.record(finding, &self.settings.validate);
+            let evidence = &entry.rule.evidence;
+            let audits = evidence.audits_same + evidence.audits_failed;
+            // What is lost now and then is dearer than all that the rule saves.
+            let costs = evidence.audits_failed >= FAILURES_MIN
+                && f64::from(evidence.audits_failed) * self.settings.validate.loss_price
+                    >= f64::from(audits);
+            let broken = entry.audit.record(finding, &self.settings.validate) || costs;
             self.changed |= doubted != (entry.audit.sum > 0.0);
             if broken {
                 self.retire(*id, "audits no longer agree", now);
             }
         }
+    }
+
+    /// Returns which of these rules has agreed least often.
+    fn least_proved(&self, rules: &[RuleId]) -> Option<RuleId> {
+        let entries = rules.iter().filter_map(|id| self.entries.get(id));
+        let applied = entries
+            .filter(|entry| matches!(entry.rule.state, RuleState::Enforced | RuleState::Shadow));
+        applied.min_by_key(|entry| entry.agreed()).map(|entry| entry.rule.id)
     }
 }

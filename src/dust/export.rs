@@ -68,9 +68,6 @@ pub fn export(rules: &[&Rule], form: Form) -> Exported {
             }
         }
     }
-    if form == Form::Pywb && out.left_out.len() == rules.len() {
-        out.text = out.text.replacen("rules:\n", "rules: []\n", 1);
-    }
     out
 }
 
@@ -88,7 +85,10 @@ fn head(form: Form) -> &'static str {
             "# Clean-param lines, for the robots.txt of the host that each comment names.\n\
              User-agent: *\n"
         }
-        Form::Pywb => "# Fuzzy rules of pywb: put them before its own rules.\nrules:\n",
+        Form::Pywb => {
+            "# Fuzzy rules of pywb: put them below the line `rules:` of a copy of its rules.yaml, before\n\
+             # its own ones, and name the copy as `rules_file` in config.yaml.\n"
+        }
     }
 }
 
@@ -344,12 +344,12 @@ fn pywb(rule: &Rule) -> Written {
     let names = names.join("|").replace('\'', "''");
     // The first entry asks for the same other parameters, the second is for URLs without any.
     Ok(format!(
-        "  - url_prefix: '{prefix}'\n\
-         \x20   fuzzy_lookup:\n\
-         \x20     match: '[?&]((?!(?:{names})(?:=|&|$))[^&]+)'\n\
-         \x20     find_all: true\n\
-         \x20 - url_prefix: '{prefix}'\n\
-         \x20   fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
+        "    - url_prefix: '{prefix}'\n\
+         \x20     fuzzy_lookup:\n\
+         \x20       match: '[?&]((?!(?:{names})(?:=|&|$))[^&]+)'\n\
+         \x20       find_all: true\n\
+         \x20   - url_prefix: '{prefix}'\n\
+         \x20     fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
     ))
 }
 

@@ -32,6 +32,13 @@ pub enum Fetched {
     Unavailable,
 }
 
+impl Fetched {
+    /// Returns true where a later fetch shows what certainly is not the page that was known.
+    pub(crate) fn is_contradicted_by(self, later: Fetched) -> bool {
+        agreement(self, later) == Finding::Failed
+    }
+}
+
 /// Returns true where a page can bear witness.
 pub(crate) fn speaks(page: &Page) -> bool {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::apply::{Form, HashedMap, SiteRules};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
-use super::validate::{Places, places};
+use super::validate::{Places, Settings, places};
 use crate::url::{CrawlUrl, Site};
 
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
@@ -48,6 +48,10 @@ pub(crate) struct Standing {
     pub(crate) refused: BTreeSet<u64>,
     /// Share of what it suppresses that is fetched all the same, where it has one of its own.
     pub(crate) audit_share: Option<f64>,
+    /// Pairs that have agreed.
+    pub(crate) agreed: u32,
+    /// Odds that it is wrong, where pairs prove it.
+    pub(crate) odds: Option<f64>,
 }
 
 /// The key under which a URL is known, and the rules that led to it.
@@ -156,6 +160,16 @@ impl RuleSet {
     /// Returns true where the last audits of a rule raised a doubt.
     pub fn doubts(&self, rule: RuleId) -> bool {
         self.doubted.binary_search(&rule).is_ok()
+    }
+
+    /// Returns how many more of the URLs that a rule has hidden are to be fetched, by what is known
+    /// of its site by now: as many as would have been, had that been known from the first one on.
+    pub(crate) fn wants(&self, rule: RuleId, hidden: usize, settings: &Settings) -> usize {
+        let Some(standing) = self.standings.get(&rule) else { return 0 };
+        let Some(odds) = standing.odds else { return 0 };
+        let hidden = u32::try_from(hidden).unwrap_or(u32::MAX);
+        let needed = settings.agreed_among(hidden.saturating_add(standing.agreed), odds);
+        needed.saturating_sub(standing.agreed) as usize
     }
 
     /// Returns the version; 0 before any rule was found.

@@ -14,7 +14,9 @@
 //! may be lost; so pairs go on being fetched after the rule is in force, the fewer the more have
 //! agreed ([`Settings::share_after`]). The share of true rules is that of the site itself: where
 //! half of what repeats itself is refuted, as in a repository that shows each file at each commit,
-//! all URLs of a rule are fetched until twenty or thirty of them have agreed.
+//! all URLs of a rule are fetched until twenty or thirty of them have agreed. And where that became
+//! known only after a rule had hidden its URLs, some of these are fetched before the crawl ends, as
+//! many as would have been ([`Settings::agreed_among`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::Discriminant;
@@ -57,6 +59,9 @@ const ODDS_WEIGHT: f64 = 5.0;
 /// Largest share of the URLs of a rule in force that is fetched all the same, at these odds; at
 /// twice the odds it is all of them.
 const SHARE_MAX: f64 = 0.5;
+
+/// URLs of a rule beyond which their number asks for no further pairs.
+const URLS_MAX: u32 = 1_000_000;
 
 /// How a trial by pairs stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +109,17 @@ impl Settings {
         let n = f64::from(agreed) + 1.5;
         let most = (SHARE_MAX * odds / ODDS_WRONG).clamp(SHARE_MAX, 1.0);
         (self.loss_price * odds * 2.0 / 3.0 / (n * n)).min(most).max(self.audit_share)
+    }
+
+    /// Returns how many pairs have agreed by the time that so many URLs of a rule have come, if
+    /// their share is fetched that these odds ask for from the first one on.
+    pub(crate) fn agreed_among(&self, urls: u32, odds: f64) -> u32 {
+        let (mut agreed, mut came) = (0, 0.0);
+        while came < f64::from(urls.min(URLS_MAX)) {
+            came += 1.0 / self.share_after(agreed, odds);
+            agreed += 1;
+        }
+        agreed
     }
 }
 

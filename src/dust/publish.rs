@@ -86,13 +86,14 @@ impl RuleBook {
         let kinds = self.record_of_kinds();
         let standings = entries().map(|entry| {
             let places = entry.proven.as_ref().filter(|places| places.len() < places_max(entry));
+            let (agreed, odds) = (agreed(entry), kinds.odds_wrong(&entry.rule));
             let standing = live::Standing {
                 on_trial: tried(entry),
                 proven: places.cloned(),
                 refused: entry.refused.clone(),
-                audit_share: self
-                    .by_pairs
-                    .then(|| settings.share_after(agreed(entry), kinds.odds_wrong(&entry.rule))),
+                audit_share: self.by_pairs.then(|| settings.share_after(agreed, odds)),
+                agreed,
+                odds: self.by_pairs.then_some(odds),
             };
             (entry.rule.id, standing)
         });

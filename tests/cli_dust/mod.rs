@@ -259,7 +259,7 @@ fn rules_are_exported_for_other_programs() {
         ("nginx", "return 301 \"$scheme://$http_host/story?id=$1\""),
         ("apache", "[R=301,NE,QSD,L]"),
         ("clean-param", "left out"),
-        ("pywb", "rules: []"),
+        ("pywb", "rules.yaml"),
     ] {
         let args = ["export", "--format", format, "--rules", name(&rules)];
         let (out, err) = place.check(&args, "", 0);

@@ -18,8 +18,8 @@ use crate::url::{CrawlUrl, Site};
 /// Pages of a site from which its boilerplate is learned before anything is compared.
 pub(super) const SAMPLE: u64 = 40;
 
-/// Sites whose boilerplate is learned at a time, 300 KiB each; pages of further ones are told apart by
-/// their payloads alone.
+/// Sites whose boilerplate is learned at a time, 300 KiB each; pages of further ones are told apart
+/// by their payloads alone.
 const SITES_MAX: usize = 512;
 
 /// Reads pages as the crawl does.
