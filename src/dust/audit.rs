@@ -39,11 +39,6 @@ impl RuleBook {
         let priors: Vec<(u32, f64)> = priors.collect();
         let blamed = self.least_proved(rules).filter(|_| finding == Finding::Failed);
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
-            // Where several rules led to a wrong key, those that were right more often are not
-            // blamed.
-            if blamed.is_some_and(|blamed| blamed != *id) {
-                continue;
-            }
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
                 self.pair_result(*id, (url, key), finding, now);
@@ -78,11 +73,13 @@ impl RuleBook {
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;
+            // Where several rules led to a wrong key, all are doubted, and the one that was right
+            // least often is blamed. What it loses now and then is dearer than all that it saves.
+            entry.audit.blamed += u32::from(blamed == Some(*id));
             let evidence = &entry.rule.evidence;
             let audits = evidence.audits_same + evidence.audits_failed;
-            // What is lost now and then is dearer than all that the rule saves.
-            let costs = evidence.audits_failed >= FAILURES_MIN
-                && f64::from(evidence.audits_failed) * self.settings.validate.loss_price
+            let costs = entry.audit.blamed >= FAILURES_MIN
+                && f64::from(entry.audit.blamed) * self.settings.validate.loss_price
                     >= f64::from(audits);
             let broken = entry.audit.record(finding, &self.settings.validate) || costs;
             self.changed |= doubted != (entry.audit.sum > 0.0);

@@ -393,6 +393,9 @@ pub(crate) type Places = [u64; 3];
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Audit {
     pub(crate) sum: f64,
+    /// Failures that it is blamed for, of all that it had a part in.
+    #[serde(default)]
+    pub(crate) blamed: u32,
 }
 
 impl Audit {
