@@ -1,8 +1,10 @@
 //! Index files: made line by line while a WARC grows, sorted when it is finished, rebuilt from the
 //! records where they are lost.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::{self, BufRead, Seek as _, Write};
 use std::path::Path;
 
 use super::cdxj::{self, Entry, Source};
@@ -131,11 +133,86 @@ pub(super) fn restore(dir: &Path, name: &Name, warc: &Path, end: u64) -> Result<
     Ok(lines.iter().map(|line| line.len() as u64).sum())
 }
 
-/// Writes the finished, sorted index of a file from its growing one.
+/// Writes the finished, sorted index of a file from its growing one, in bounded memory: the index of
+/// a file of small records is larger than all else that a crawl holds.
 pub(super) fn finish(dir: &Path, name: &Name) -> Result<(), ArchiveError> {
     let growing = dir.join(name.cdxj_open());
-    let Some(text) = read_if_any(&growing)? else { return Ok(()) };
-    write_sorted(dir, name, text.split_inclusive('\n').collect())
+    let source = match fs::File::open(&growing) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(ArchiveError::io("read", &growing, error)),
+    };
+    let length = source.metadata().named("read", &growing)?.len();
+    // As few runs as there may be files open, each as small as that allows.
+    let run = RUN_BYTES.max(usize::try_from(length / RUNS_MAX).unwrap_or(usize::MAX));
+    replace_with(&dir.join(name.cdxj()), |out| {
+        sort_lines(io::BufReader::new(source), run, || scratch(&growing), out)
+    })
+}
+
+/// Bytes of lines that are sorted in memory at a time.
+const RUN_BYTES: usize = 8 << 20;
+
+/// Sorted runs of one index that are merged.
+const RUNS_MAX: u64 = 64;
+
+/// Sorts lines by bytes: runs of about `run_bytes` in memory, then all of them from `scratch` files.
+fn sort_lines(
+    mut source: impl BufRead,
+    run_bytes: usize,
+    scratch: impl Fn() -> io::Result<fs::File>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut runs = Vec::new();
+    let mut lines = Vec::new();
+    loop {
+        lines.clear();
+        while lines.len() < run_bytes && source.read_until(b'\n', &mut lines)? > 0 {}
+        if lines.last().is_some_and(|last| *last != b'\n') {
+            lines.push(b'\n');
+        }
+        let mut sorted: Vec<&[u8]> = lines.split_inclusive(|byte| *byte == b'\n').collect();
+        sorted.sort_unstable();
+        if lines.len() < run_bytes && runs.is_empty() {
+            return sorted.iter().try_for_each(|line| out.write_all(line));
+        }
+        if lines.is_empty() {
+            return merge(runs, out);
+        }
+        let mut run = io::BufWriter::new(scratch()?);
+        sorted.iter().try_for_each(|line| run.write_all(line))?;
+        let mut run = run.into_inner()?;
+        run.seek(io::SeekFrom::Start(0))?;
+        runs.push(io::BufReader::new(run));
+    }
+}
+
+fn merge(mut runs: Vec<impl BufRead>, out: &mut impl Write) -> io::Result<()> {
+    let mut least = BinaryHeap::new();
+    for (at, run) in runs.iter_mut().enumerate() {
+        least.extend(next_line(run)?.map(|line| Reverse((line, at))));
+    }
+    while let Some(Reverse((line, at))) = least.pop() {
+        out.write_all(&line)?;
+        least.extend(next_line(&mut runs[at])?.map(|line| Reverse((line, at))));
+    }
+    Ok(())
+}
+
+fn next_line(run: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    let mut line = Vec::new();
+    let read = run.read_until(b'\n', &mut line)?;
+    Ok((read > 0).then_some(line))
+}
+
+/// Makes a file that is gone when it is closed, also by a crash.
+fn scratch(beside: &Path) -> io::Result<fs::File> {
+    let mut path = beside.as_os_str().to_owned();
+    path.push(".run");
+    let mut options = fs::File::options();
+    let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
+    fs::remove_file(&path)?;
+    Ok(file)
 }
 
 /// Writes the finished index of a file from lines in any order.
@@ -145,7 +222,9 @@ pub(super) fn write_sorted(
     mut lines: Vec<&str>,
 ) -> Result<(), ArchiveError> {
     lines.sort_unstable();
-    replace(&dir.join(name.cdxj()), lines.concat().as_bytes())
+    replace_with(&dir.join(name.cdxj()), |out| {
+        lines.iter().try_for_each(|line| out.write_all(line.as_bytes()))
+    })
 }
 
 pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
@@ -157,14 +236,22 @@ pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
     }
 }
 
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    replace_with(path, |out| out.write_all(bytes))
+}
+
 /// Replaces a file as a whole: whoever looks, also after a crash, sees the old or the new one.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+fn replace_with(
+    path: &Path,
+    write: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
+) -> Result<(), ArchiveError> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = Path::new(&part);
-    let written = fs::File::create(part).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_data()
+    let written = fs::File::create(part).and_then(|file| {
+        let mut out = io::BufWriter::new(file);
+        write(&mut out)?;
+        out.into_inner()?.sync_data()
     });
     if let Err(error) = written {
         // What is left of it would only take room.
@@ -173,4 +260,39 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     }
     fs::rename(part, path).named("write", path)?;
     path.parent().map_or(Ok(()), sync_dir).named("sync", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_sorted_alike_in_one_run_and_in_many() {
+        let dir = tempfile::tempdir().unwrap();
+        let lines: Vec<String> = (0..3_000u64)
+            .map(|n| format!("{:x} {n}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40))
+            .collect();
+        let mut want = lines.clone();
+        want.sort_unstable();
+        let text = lines.concat();
+        for run in [1, 100, 7_000, text.len(), text.len() + 1] {
+            for given in [text.as_str(), text.trim_end()] {
+                let mut out = Vec::new();
+                let made = std::cell::Cell::new(0);
+                let file = || {
+                    made.set(made.get() + 1);
+                    scratch(&dir.path().join("growing"))
+                };
+                // As many files as a process may have open are not to be had here.
+                let run = run.max(text.len() / 200);
+                sort_lines(given.as_bytes(), run, file, &mut out).unwrap();
+                assert_eq!(String::from_utf8(out).unwrap(), want.concat());
+                assert_eq!(made.get() > 0, run <= text.len(), "{run} of {}", text.len());
+            }
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "nothing is left behind");
+        let mut out = Vec::new();
+        sort_lines(&b""[..], 10, || Err(io::Error::other("none is needed")), &mut out).unwrap();
+        assert!(out.is_empty());
+    }
 }
