@@ -133,8 +133,8 @@ pub(super) fn restore(dir: &Path, name: &Name, warc: &Path, end: u64) -> Result<
     Ok(lines.iter().map(|line| line.len() as u64).sum())
 }
 
-/// Writes the finished, sorted index of a file from its growing one, in bounded memory: the index of
-/// a file of small records is larger than all else that a crawl holds.
+/// Writes the finished, sorted index of a file from its growing one, in bounded memory: the index
+/// of a file of small records is larger than all else that a crawl holds.
 pub(super) fn finish(dir: &Path, name: &Name) -> Result<(), ArchiveError> {
     let growing = dir.join(name.cdxj_open());
     let source = match fs::File::open(&growing) {
@@ -156,7 +156,8 @@ const RUN_BYTES: usize = 8 << 20;
 /// Sorted runs of one index that are merged.
 const RUNS_MAX: u64 = 64;
 
-/// Sorts lines by bytes: runs of about `run_bytes` in memory, then all of them from `scratch` files.
+/// Sorts lines by bytes: runs of about `run_bytes` in memory, then all of them from `scratch`
+/// files.
 fn sort_lines(
     mut source: impl BufRead,
     run_bytes: usize,
