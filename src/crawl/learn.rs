@@ -204,14 +204,14 @@ impl State {
     /// Tells of an audit that did not agree, given what stands for the URL shows now. A page that
     /// is no longer what it was proves nothing.
     fn tell_verified(&mut self, told: Audited, now_shown: Fetched, now: Timestamp) {
-        let shown = matches!(now_shown, Fetched::Page { .. });
-        if !shown || now_shown.is_contradicted_by(told.audited) {
-            if !shown || !told.known.is_contradicted_by(now_shown) {
-                self.tell_audited(told, now);
+        let told = match now_shown {
+            Fetched::Page { .. } if !now_shown.is_contradicted_by(told.audited) => {
+                Audited { known: now_shown, ..told }
             }
-        } else {
-            self.tell_audited(Audited { known: now_shown, ..told }, now);
-        }
+            Fetched::Page { .. } if told.known.is_contradicted_by(now_shown) => return,
+            _ => told,
+        };
+        self.tell_audited(told, now);
     }
 
     /// Tells the miner that rules kept a URL from being fetched.

@@ -96,29 +96,33 @@ impl Miner {
         if !gone && !page {
             return;
         }
-        let dead_max = self.settings.pages_per_site / 4;
         let window = self.sites.entry(site.clone()).or_default();
-        let before = window.weight();
         self.by_use.remove(&std::mem::replace(&mut window.used, self.observations));
         self.by_use.insert(self.observations, site.clone());
-        if gone {
-            window.add_dead(observation.url.as_str(), dead_max);
-        } else {
-            window.add(Page::of(observation), self.settings.pages_per_site);
-        }
-        self.held = (self.held + window.weight()).saturating_sub(before);
+        let pages_max = self.settings.pages_per_site;
+        self.weigh_again(&site, |window| {
+            if gone {
+                window.add_dead(observation.url.as_str(), pages_max / 4);
+            } else {
+                window.add(Page::of(observation), pages_max);
+            }
+        });
         self.stirred.insert(site);
-        self.drop_oldest();
     }
 
     /// Remembers a URL that answered 404 or 410.
     pub(crate) fn note_dead(&mut self, url: &CrawlUrl) {
-        if let Some(window) = self.sites.get_mut(&url.site()) {
-            let before = window.weight();
-            window.add_dead(url.as_str(), self.settings.pages_per_site / 4);
-            self.held = (self.held + window.weight()).saturating_sub(before);
-            self.drop_oldest();
-        }
+        let dead_max = self.settings.pages_per_site / 4;
+        self.weigh_again(&url.site(), |window| window.add_dead(url.as_str(), dead_max));
+    }
+
+    /// Changes the sample of a site, if there is one, and keeps all of them within their bound.
+    fn weigh_again(&mut self, site: &Site, change: impl FnOnce(&mut Window)) {
+        let Some(window) = self.sites.get_mut(site) else { return };
+        let before = window.weight();
+        change(window);
+        self.held = (self.held + window.weight()).saturating_sub(before);
+        self.drop_oldest();
     }
 
     /// Lets a site be mined again without waiting for its sample to double.

@@ -8,6 +8,11 @@ use std::collections::HashSet;
 
 use crawler::dust::paper::{Record, Settings, mine};
 use rustix::time::{ClockId, clock_gettime};
+use tikv_jemallocator::Jemalloc;
+
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 const SIZES: [usize; 3] = [20_000, 350_000, 1_000_000];
 

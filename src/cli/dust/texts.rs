@@ -128,8 +128,8 @@ impl Texts {
 
     /// Learns from an archived page.
     pub(super) fn learn_archived(&mut self, found: &Found, block: &[u8], max: usize) {
-        let Some(url) = answered(found, |status| (200..300).contains(&status)) else { return };
-        if self.is_sampling(&url.site()) {
+        let Some((url, status)) = answered(found) else { return };
+        if (200..300).contains(&status) && self.is_sampling(&url.site()) {
             let body = found.decoded(block, max);
             let content_type = found.http_header("content-type");
             let extracted = self.extract(&url, content_type.as_deref(), None, &body);
@@ -145,8 +145,7 @@ impl Texts {
         block: &[u8],
         max: usize,
     ) -> Option<Observation> {
-        let url = answered(found, |status| status > 0)?;
-        let status: u16 = found.status.as_deref()?.parse().ok()?;
+        let (url, status) = answered(found)?;
         let moved = (300..400).contains(&status);
         let target = found.http_header("location").filter(|_| moved);
         let redirect = target.and_then(|target| url.join(&target).ok()).map(Declared::Redirect);
@@ -194,8 +193,8 @@ impl Texts {
     }
 }
 
-/// Returns the URL of an archived HTTP answer of such a status.
-fn answered(found: &Found, wanted: impl Fn(u16) -> bool) -> Option<CrawlUrl> {
-    let status = found.status.as_deref()?.parse().ok()?;
-    wanted(status).then(|| CrawlUrl::parse(found.head.uri()).ok()).flatten()
+/// Returns URL and status of an archived HTTP answer.
+fn answered(found: &Found) -> Option<(CrawlUrl, u16)> {
+    let status = found.status.as_deref()?.parse().ok().filter(|status| *status > 0)?;
+    Some((CrawlUrl::parse(found.head.uri()).ok()?, status))
 }

@@ -35,8 +35,9 @@ pub(super) fn for_each(
         visit,
         ranks: Vec::new(),
         places: Vec::new(),
+        lens: Vec::new(),
         open: Vec::new(),
-        lengths: Vec::new(),
+        shorter: Vec::new(),
         chosen: Vec::new(),
     };
     walk.groups();
@@ -55,11 +56,24 @@ struct Walk<'t, 'a, V> {
     substring_max: usize,
     members_max: usize,
     visit: V,
+    /// The ranks by last tokens of a group, in order.
     ranks: Vec<u32>,
+    /// The places of its URLs in that order, and how many tokens they have.
     places: Vec<u32>,
+    lens: Vec<u16>,
     open: Vec<Open>,
-    lengths: Vec<u32>,
+    /// Of a run: how many have fewer tokens than its shortest and so many.
+    shorter: Vec<u32>,
     chosen: Vec<u32>,
+}
+
+/// The URLs of a run, and how many tokens they have.
+#[derive(Clone, Copy)]
+struct Members<'m> {
+    places: &'m [u32],
+    lens: &'m [u16],
+    shortest: usize,
+    longest: usize,
 }
 
 impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
@@ -94,22 +108,25 @@ impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
         let table = self.table;
         let mut ranks = std::mem::take(&mut self.ranks);
         let mut places = std::mem::take(&mut self.places);
+        let mut lens = std::mem::take(&mut self.lens);
         let mut open = std::mem::take(&mut self.open);
-        places.clear();
+        ranks.clear();
         if to - from == table.len() {
-            places.extend_from_slice(&table.by_suffix);
+            ranks.extend(0..to as u32);
         } else {
-            ranks.clear();
             ranks.extend_from_slice(&table.suffix_rank[from..to]);
             ranks.sort_unstable();
-            places.extend(ranks.iter().map(|&rank| table.by_suffix[rank as usize]));
         }
+        // From here on nearly all is read rank by rank, in the order in which it lies in memory.
+        places.clear();
+        places.extend(ranks.iter().map(|&rank| table.by_suffix[rank as usize]));
+        lens.clear();
+        lens.extend(ranks.iter().map(|&rank| table.suffix_len[rank as usize]));
         open.clear();
-        let length = |at: usize| table.url_len(places[at] as usize);
-        for at in 1..=places.len() {
-            let shared = (at < places.len())
-                .then(|| table.shared_suffix(places[at - 1] as usize, places[at] as usize));
-            let (mut start, mut shortest, mut longest) = (at - 1, length(at - 1), length(at - 1));
+        for at in 1..=ranks.len() {
+            let shared = ranks.get(at).map(|&rank| table.shared_between(ranks[at - 1], rank));
+            let length = usize::from(lens[at - 1]);
+            let (mut start, mut shortest, mut longest) = (at - 1, length, length);
             while let Some(run) = open.last() {
                 if shared.is_some_and(|shared| run.shared <= shared) {
                     break;
@@ -120,7 +137,9 @@ impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
                 (start, shortest, longest) = (run.start, run.shortest, run.longest);
                 let below = open.last().map_or(0, |run| run.shared + 1);
                 let least = shared.map_or(0, |shared| shared + 1).max(below);
-                self.run(&places[run.start..at], first, (least, run.shared), shortest, longest);
+                let (places, lens) = (&places[run.start..at], &lens[run.start..at]);
+                let members = Members { places, lens, shortest, longest };
+                self.run(members, first, (least, run.shared));
             }
             let Some(shared) = shared else { break };
             match open.last_mut() {
@@ -131,33 +150,27 @@ impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
                 _ => open.push(Open { start, shared, shortest, longest }),
             }
         }
-        (self.ranks, self.places, self.open) = (ranks, places, open);
+        (self.ranks, self.places, self.lens, self.open) = (ranks, places, lens, open);
     }
 
-    /// Visits the buckets of one rectangle, whose URLs have `shortest` to `longest` tokens.
+    /// Visits the buckets of one rectangle.
     ///
     /// Envelope and substring must fit into a URL: i + k <= tokens <= i + k + S. Where that holds
     /// for all of them, as nearly always, the rectangle is one visit.
-    fn run(
-        &mut self,
-        members: &[u32],
-        first: (usize, usize),
-        last: (usize, usize),
-        shortest: usize,
-        longest: usize,
-    ) {
-        if members.len() < 2 || first.0 > first.1 || last.0 > last.1 {
+    fn run(&mut self, members: Members<'_>, first: (usize, usize), last: (usize, usize)) {
+        let Members { places, lens, shortest, longest } = members;
+        if places.len() < 2 || first.0 > first.1 || last.0 > last.1 {
             return;
         }
         let all_fit = first.1 + last.1 <= shortest
             && longest <= (first.0 + last.0).saturating_add(self.substring_max);
         if all_fit {
-            if members.len() <= self.members_max {
-                (self.visit)(Bucket { members, first, last });
+            if places.len() <= self.members_max {
+                (self.visit)(Bucket { members: places, first, last });
             }
             return;
         }
-        self.count_lengths(members, shortest, longest);
+        self.count_lengths(members);
         for i in first.0..=first.1 {
             // Outside of these no member fits.
             let least = shortest.saturating_sub(self.substring_max).saturating_sub(i);
@@ -165,29 +178,30 @@ impl<V: FnMut(Bucket<'_>)> Walk<'_, '_, V> {
             for k in last.0.max(least)..=last.1.min(most) {
                 let fits = i + k..=(i + k).saturating_add(self.substring_max);
                 let upto = |tokens: usize| {
-                    self.lengths[tokens.clamp(shortest, longest + 1) - shortest] as usize
+                    self.shorter[tokens.clamp(shortest, longest + 1) - shortest] as usize
                 };
                 let fitting = upto(fits.end().saturating_add(1)) - upto(i + k);
                 if fitting < 2 || fitting > self.members_max {
                     continue;
                 }
-                let fits = |place: u32| fits.contains(&self.table.url_len(place as usize));
                 self.chosen.clear();
-                self.chosen.extend(members.iter().filter(|&&place| fits(place)));
+                let fitting =
+                    places.iter().zip(lens).filter(|(_, len)| fits.contains(&(**len).into()));
+                self.chosen.extend(fitting.map(|(place, _)| *place));
                 (self.visit)(Bucket { members: &self.chosen, first: (i, i), last: (k, k) });
             }
         }
     }
 
-    /// Sets `lengths[n]` to the number of members with fewer than `shortest + n` tokens.
-    fn count_lengths(&mut self, members: &[u32], shortest: usize, longest: usize) {
-        self.lengths.clear();
-        self.lengths.resize(longest - shortest + 2, 0);
-        for &place in members {
-            self.lengths[self.table.url_len(place as usize) - shortest + 1] += 1;
+    /// Sets `shorter[n]` to the number of members with fewer than `shortest + n` tokens.
+    fn count_lengths(&mut self, members: Members<'_>) {
+        self.shorter.clear();
+        self.shorter.resize(members.longest - members.shortest + 2, 0);
+        for &len in members.lens {
+            self.shorter[usize::from(len) - members.shortest + 1] += 1;
         }
-        for n in 1..self.lengths.len() {
-            self.lengths[n] += self.lengths[n - 1];
+        for n in 1..self.shorter.len() {
+            self.shorter[n] += self.shorter[n - 1];
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::parts::sort_by_hash;
+
 /// One line of a log: a URL was asked for, and this is what is known of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
@@ -45,7 +47,7 @@ impl<'a> UrlList<'a> {
             .filter(|(_, record)| answered(record))
             .map(|(at, record)| (Self::hash(&record.url), at))
             .collect();
-        hashes.sort_unstable();
+        sort_by_hash(&mut hashes, |entry| entry.0, |part| part.sort_unstable());
         let mut firsts: Vec<u32> = (0..records.len() as u32).collect();
         for run in hashes.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1) {
             mark_repeated(records, run, &mut firsts);

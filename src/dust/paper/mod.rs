@@ -28,6 +28,7 @@ mod command;
 mod eliminate;
 mod list;
 mod parameter;
+mod parts;
 mod report;
 mod rule;
 mod sample;

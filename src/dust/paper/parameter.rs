@@ -7,6 +7,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::list::UrlList;
+use super::parts::sort_by_hash;
 use super::settings::Settings;
 use super::similar::Likeness;
 
@@ -151,6 +152,7 @@ fn popular<'a>(list: &UrlList<'a>, settings: &Settings) -> Vec<(&'a str, u64)> {
 }
 
 /// An occurrence of a parameter, for the URLs that are equal but for its value.
+#[derive(Clone, Copy)]
 struct Member {
     /// Two 64-bit halves of a hash of what stands before and behind the value. Two of even a
     /// billion such texts meet by chance once in 10^20 lists, and then one parameter is judged by
@@ -161,6 +163,7 @@ struct Member {
 }
 
 /// A URL with what is left of it without a parameter.
+#[derive(Clone, Copy)]
 struct Rest {
     hash: u64,
     name: u32,
@@ -188,7 +191,8 @@ fn judge(
         evidence.compared += 1;
         evidence.similar += u64::from(likeness.likely_similar(a as usize, b as usize));
     };
-    members.sort_unstable_by_key(|member| (member.shared, member.name, member.url));
+    let order = |member: &Member| (member.shared, member.name, member.url);
+    sort_by_hash(&mut members, |member| member.shared[0], |part| part.sort_unstable_by_key(order));
     for group in members.chunk_by(|a, b| (a.shared, a.name) == (b.shared, b.name)) {
         let pairs = (0..group.len()).flat_map(|x| (x + 1..group.len()).map(move |y| (x, y)));
         for (x, y) in pairs.take(PAIRS_PER_GROUP_MAX) {
@@ -198,11 +202,11 @@ fn judge(
     drop(members);
     let mut names = vec![""; batch.len()];
     batch.iter().for_each(|(&name, &number)| names[number as usize] = name);
-    rests.sort_unstable_by_key(|rest| rest.hash);
+    sort_by_hash(&mut rests, |rest| rest.hash, |part| part.sort_unstable_by_key(|rest| rest.hash));
     let mut known = &list.hashes[..];
     for Rest { hash, name, url } in rests {
         let text = list.urls[url as usize];
-        known = &known[known.partition_point(|&(other, _)| other < hash)..];
+        known = &known[first_from(known, hash)..];
         for &(_, other) in known.iter().take_while(|&&(other, _)| other == hash) {
             let rest = omit(text, names[name as usize]);
             if rest.as_deref().unwrap_or(text) == list.urls[other as usize] {
@@ -211,6 +215,18 @@ fn judge(
         }
     }
     accepted(list, settings, &names, &evidence)
+}
+
+/// Returns where in a sorted list the first entry stands whose hash is not less: looked for in steps
+/// that double, since it is near.
+fn first_from(known: &[(u64, u32)], hash: u64) -> usize {
+    let is_less = |entry: &(u64, u32)| entry.0 < hash;
+    let mut end = 1;
+    while known.get(end - 1).is_some_and(is_less) {
+        end *= 2;
+    }
+    let from = end / 2;
+    from + known[from..end.min(known.len())].partition_point(is_less)
 }
 
 /// Gathers the occurrences of the parameters of a batch.

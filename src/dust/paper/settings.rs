@@ -93,7 +93,7 @@ impl Default for Settings {
             seed: 0,
             top: 0,
             // A quarter of the 1 GiB that a million URLs may take.
-            table_bytes_max: ByteSize::mib(256),
+            table_bytes_max: ByteSize::mib(512),
         }
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 
 use super::bucket::{self, Bucket};
+use super::parts::sort_by_hash;
 use super::settings::Settings;
 use super::similar::Likeness;
 use super::table::Table;
@@ -33,10 +34,9 @@ pub(super) struct Pair {
 struct Instance {
     /// Hash of the two substrings.
     key: u64,
-    /// The place of the URL with the greater substring.
-    alpha: u32,
-    /// The place of the other.
-    beta: u32,
+    /// The places of the two URLs, in an order that is the same for every instance of a pair: see
+    /// [`Gather::pair`].
+    places: (u32, u32),
     /// How many first tokens the envelope has.
     first: u16,
     /// How many last tokens it has.
@@ -50,9 +50,6 @@ struct Instance {
 /// Hash classes by which passes are divided: by the upper 16 bits of the key.
 const CLASSES: usize = 1 << 16;
 
-/// Parts into which instances are put as they come, by the upper 8 bits of the key.
-const PARTS: usize = 1 << 8;
-
 /// Returns all pairs with support of at least MS, in no particular order.
 pub(super) fn likely_pairs(
     table: &Table<'_>,
@@ -65,7 +62,7 @@ pub(super) fn likely_pairs(
     let mut pairs = Vec::new();
     gather.pass(0..CLASSES as u64);
     if !gather.overflowed {
-        count(table, settings, &mut gather.parts, &mut pairs);
+        count(table, settings, &mut gather.instances, &mut pairs);
         return pairs;
     }
     let sizes = std::mem::take(&mut gather.class_sizes);
@@ -82,7 +79,7 @@ pub(super) fn likely_pairs(
             // those are at most one for each occurrence of a substring.
             gather.capacity = usize::try_from(total).unwrap_or(usize::MAX);
             gather.pass(from as u64..to as u64);
-            count(table, settings, &mut gather.parts, &mut pairs);
+            count(table, settings, &mut gather.instances, &mut pairs);
         }
         from = to;
     }
@@ -95,11 +92,7 @@ struct Gather<'t, 'a> {
     settings: &'t Settings,
     /// Powers of the base of the rolling hash.
     powers: Vec<u64>,
-    /// The instances by the upper bits of their keys: a part is sorted within the caches, however
-    /// long the list.
-    parts: Vec<Vec<Instance>>,
-    /// How many there are.
-    held: usize,
+    instances: Vec<Instance>,
     capacity: usize,
     /// Whether the first pass had more instances than fit.
     overflowed: bool,
@@ -108,8 +101,8 @@ struct Gather<'t, 'a> {
     /// The classes of this pass.
     classes: std::ops::Range<u64>,
     first_pass: bool,
-    alpha_hashes: Vec<u64>,
-    beta_hashes: Vec<u64>,
+    /// Hashes of the first tokens of the two URLs at hand.
+    hashes: (Vec<u64>, Vec<u64>),
 }
 
 impl<'t, 'a> Gather<'t, 'a> {
@@ -119,6 +112,10 @@ impl<'t, 'a> Gather<'t, 'a> {
         settings: &'t Settings,
         capacity: usize,
     ) -> Self {
+        let mut instances = Vec::new();
+        // At once, so that it never moves; what is not written takes no memory. If there is less
+        // address space than that, it grows as it must.
+        let _ = instances.try_reserve_exact(capacity);
         let mut powers = vec![1u64];
         for at in 0..table.longest() {
             powers.push(powers[at].wrapping_mul(BASE));
@@ -128,21 +125,19 @@ impl<'t, 'a> Gather<'t, 'a> {
             likeness,
             settings,
             powers,
-            parts: vec![Vec::new(); PARTS],
-            held: 0,
+            instances,
             capacity,
             overflowed: false,
             class_sizes: vec![0; CLASSES],
             classes: 0..0,
             first_pass: false,
-            alpha_hashes: Vec::new(),
-            beta_hashes: Vec::new(),
+            hashes: (Vec::new(), Vec::new()),
         }
     }
 
     /// Gathers the instances of some hash classes; the first pass takes all, and counts them.
     fn pass(&mut self, classes: std::ops::Range<u64>) {
-        self.clear();
+        self.instances.clear();
         self.first_pass = classes.end - classes.start == CLASSES as u64;
         self.classes = classes;
         let (table, settings, likeness) = (self.table, self.settings, self.likeness);
@@ -152,7 +147,7 @@ impl<'t, 'a> Gather<'t, 'a> {
             for (at, &a) in bucket.members.iter().enumerate() {
                 for &b in &bucket.members[at + 1..] {
                     if likeness.likely_similar(a as usize, b as usize) {
-                        self.pair(&bucket, oriented(table, a, b, bucket.first.0));
+                        self.pair(&bucket, a, b);
                     }
                 }
             }
@@ -160,32 +155,43 @@ impl<'t, 'a> Gather<'t, 'a> {
     }
 
     /// Makes an instance of a pair of URLs in every envelope of a rectangle.
-    fn pair(&mut self, bucket: &Bucket<'_>, (alpha, beta): (u32, u32)) {
+    ///
+    /// Whatever URLs a pair of substrings is met in, the same of the two comes first: the longer
+    /// one, or the one of the greater hash. Which is greater token by token is asked once for each
+    /// pair that has support, for that reads texts from all over the memory.
+    fn pair(&mut self, bucket: &Bucket<'_>, a: u32, b: u32) {
         let members = bucket.members.len();
         let low = members <= self.settings.bucket_max_low;
         let high = members <= self.settings.bucket_max_high;
-        let mut alpha_hashes = std::mem::take(&mut self.alpha_hashes);
-        let mut beta_hashes = std::mem::take(&mut self.beta_hashes);
+        let (mut a_hashes, mut b_hashes) = std::mem::take(&mut self.hashes);
         // What lies outside of all substrings of the rectangle is not hashed.
         let widest = |place: u32| {
             let url = self.table.url(place as usize);
             &url[bucket.first.0..url.len() - bucket.last.0]
         };
-        prefix_hashes(widest(alpha), &mut alpha_hashes);
-        prefix_hashes(widest(beta), &mut beta_hashes);
+        prefix_hashes(widest(a), &mut a_hashes);
+        prefix_hashes(widest(b), &mut b_hashes);
+        let by_length = a_hashes.len().cmp(&b_hashes.len());
         for last in bucket.last.0..=bucket.last.1 {
             let cut = 1 + last - bucket.last.0;
-            let ends = (alpha_hashes.len() - cut, beta_hashes.len() - cut);
+            let ends = (a_hashes.len() - cut, b_hashes.len() - cut);
             for first in bucket.first.0..=bucket.first.1 {
                 let from = first - bucket.first.0;
-                let a = self.slice_hash(&alpha_hashes, from, ends.0);
-                let b = self.slice_hash(&beta_hashes, from, ends.1);
-                let key = mix(a.wrapping_add(mix(b)));
+                let a_hash = self.slice_hash(&a_hashes, from, ends.0);
+                let b_hash = self.slice_hash(&b_hashes, from, ends.1);
+                let order = by_length.then(a_hash.cmp(&b_hash)).then_with(|| {
+                    let inside = |place: u32| substring(self.table, place, (first, last));
+                    self.table.texts.compare(inside(a), inside(b))
+                });
+                let (hash, places) = match order.is_gt() {
+                    true => (a_hash.wrapping_add(mix(b_hash)), (a, b)),
+                    false => (b_hash.wrapping_add(mix(a_hash)), (b, a)),
+                };
                 let (first, last) = (first as u16, last as u16);
-                self.keep(Instance { key, alpha, beta, first, last, low, high });
+                self.keep(Instance { key: mix(hash), places, first, last, low, high });
             }
         }
-        (self.alpha_hashes, self.beta_hashes) = (alpha_hashes, beta_hashes);
+        self.hashes = (a_hashes, b_hashes);
     }
 
     /// Puts an instance into the table, if it is of this pass and there is room.
@@ -200,19 +206,13 @@ impl<'t, 'a> Gather<'t, 'a> {
             if self.overflowed {
                 return;
             }
-            if self.held == self.capacity {
+            if self.instances.len() == self.capacity {
                 self.overflowed = true;
-                self.clear();
+                self.instances.clear();
                 return;
             }
         }
-        self.held += 1;
-        self.parts[(instance.key >> (u64::BITS - PARTS.ilog2())) as usize].push(instance);
-    }
-
-    fn clear(&mut self) {
-        self.parts.iter_mut().for_each(Vec::clear);
-        self.held = 0;
+        self.instances.push(instance);
     }
 
     /// Returns the hash of the tokens `from..to`, and of their number.
@@ -245,84 +245,75 @@ pub(super) fn mix(x: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// Returns the two URLs with the one first whose substring is the greater, in every envelope that
-/// they share (section 5.3): the longer one, or the one later in token order.
-fn oriented(table: &Table<'_>, a: u32, b: u32, first: usize) -> (u32, u32) {
-    let (x, y) = (table.url(a as usize), table.url(b as usize));
-    let order = x.len().cmp(&y.len()).then_with(|| table.texts.compare(&x[first..], &y[first..]));
-    if order.is_gt() { (a, b) } else { (b, a) }
-}
-
 /// Sorts instances, counts the support of each pair and keeps those with enough.
 fn count(
     table: &Table<'_>,
     settings: &Settings,
-    parts: &mut [Vec<Instance>],
+    instances: &mut [Instance],
     pairs: &mut Vec<Pair>,
 ) {
-    for part in parts {
-        part.sort_unstable_by_key(|instance| instance.key);
-        count_sorted(table, settings, part, pairs);
-    }
+    sort_by_hash(
+        instances,
+        |instance| instance.key,
+        |part| {
+            // Those of a pair in the order of their URLs, in which the memory is read best.
+            part.sort_unstable_by_key(|instance| (instance.key, instance.places));
+            count_sorted(table, settings, part, pairs);
+        },
+    );
 }
 
-fn count_sorted(
-    table: &Table<'_>,
-    settings: &Settings,
-    part: &mut [Instance],
-    pairs: &mut Vec<Pair>,
-) {
+fn count_sorted(table: &Table<'_>, settings: &Settings, part: &[Instance], pairs: &mut Vec<Pair>) {
     let enough = settings.support_min.max(1);
-    for run in part.chunk_by_mut(|a, b| a.key == b.key) {
+    for run in part.chunk_by(|a, b| a.key == b.key) {
         if (run.iter().filter(|instance| instance.low).count() as u64) < enough {
             continue;
         }
-        let (alpha, beta) = substrings(table, &run[0]);
-        if run.iter().all(|instance| substrings(table, instance) == (alpha, beta)) {
-            pairs.extend(supported(alpha, beta, run, settings, enough));
+        let pair = substrings(table, &run[0]);
+        if run.iter().all(|instance| substrings(table, instance) == pair) {
+            pairs.extend(supported(table, pair, run, settings, enough));
             continue;
         }
         let mut apart: HashMap<_, Vec<Instance>> = HashMap::new();
         for instance in run.iter() {
             apart.entry(substrings(table, instance)).or_default().push(*instance);
         }
-        for ((alpha, beta), mut run) in apart {
-            pairs.extend(supported(alpha, beta, &mut run, settings, enough));
+        for (pair, run) in apart {
+            pairs.extend(supported(table, pair, &run, settings, enough));
         }
     }
 }
 
 /// Returns the two substrings of an instance.
 fn substrings<'t>(table: &'t Table<'_>, instance: &Instance) -> (&'t [TokenId], &'t [TokenId]) {
-    let (first, last) = (usize::from(instance.first), usize::from(instance.last));
-    let inside = |place: u32| {
-        let url = table.url(place as usize);
-        &url[first..url.len() - last]
-    };
-    (inside(instance.alpha), inside(instance.beta))
+    let envelope = (usize::from(instance.first), usize::from(instance.last));
+    let (a, b) = instance.places;
+    (substring(table, a, envelope), substring(table, b, envelope))
 }
 
-/// Returns the pair with its support, if that is enough.
+/// Returns what an envelope leaves of the URL at a place.
+fn substring<'t>(table: &'t Table<'_>, place: u32, (first, last): (usize, usize)) -> &'t [TokenId] {
+    let url = table.url(place as usize);
+    &url[first..url.len() - last]
+}
+
+/// Returns the pair with its support, if that is enough; `run` is in the order of places.
 ///
 /// For empty and semiperiodic substrings one pair of URLs can have several envelopes (theorem 4.1
 /// excludes them): there, pairs of URLs are counted instead.
 fn supported(
-    alpha: &[TokenId],
-    beta: &[TokenId],
-    run: &mut [Instance],
+    table: &Table<'_>,
+    (a, b): (&[TokenId], &[TokenId]),
+    run: &[Instance],
     settings: &Settings,
     enough: u64,
 ) -> Option<Pair> {
-    let by_urls =
-        alpha.is_empty() || beta.is_empty() || is_semiperiodic(alpha) || is_semiperiodic(beta);
-    if by_urls {
-        run.sort_unstable_by_key(|instance| (instance.alpha, instance.beta));
-    }
+    let by_urls = a.is_empty() || b.is_empty() || is_semiperiodic(a) || is_semiperiodic(b);
     let support_of = |counts: fn(&Instance) -> bool| -> u64 {
         if !by_urls {
             return run.iter().filter(|instance| counts(instance)).count() as u64;
         }
-        run.chunk_by(|a, b| (a.alpha, a.beta) == (b.alpha, b.beta))
+        run.chunk_by(|a, b| a.places == b.places)
             .filter(|envelopes| envelopes.iter().any(counts))
             .count() as u64
     };
@@ -334,5 +325,7 @@ fn supported(
         true => support,
         false => support_of(|instance| instance.high).max(support),
     };
+    let order = a.len().cmp(&b.len()).then_with(|| table.texts.compare(a, b));
+    let (alpha, beta) = if order.is_gt() { (a, b) } else { (b, a) };
     Some(Pair { alpha: alpha.into(), beta: beta.into(), support, support_high })
 }

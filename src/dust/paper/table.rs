@@ -11,6 +11,9 @@ use super::token::{TokenId, TokenTable, tokens};
 /// and the work for a URL may grow with the square of its length.
 const TOKENS_MAX: usize = 4_000;
 
+/// Ranks that are looked through at most for what two URLs share: they lie in a few cache lines.
+const NEIGHBOURS_MAX: usize = 64;
+
 /// The tokens of a list. A URL's place is its rank by first tokens.
 pub(super) struct Table<'a> {
     /// The texts of the tokens.
@@ -27,6 +30,10 @@ pub(super) struct Table<'a> {
     pub(super) suffix_rank: Vec<u32>,
     /// The place of the URL at each rank by last tokens.
     pub(super) by_suffix: Vec<u32>,
+    /// How many tokens the URL at each rank by last tokens has.
+    pub(super) suffix_len: Vec<u16>,
+    /// How many last tokens it shares with the one at the rank before.
+    suffix_shared: Vec<u16>,
 }
 
 impl<'a> Table<'a> {
@@ -69,6 +76,8 @@ impl<'a> Table<'a> {
             shared: Vec::new(),
             suffix_rank: Vec::new(),
             by_suffix: Vec::new(),
+            suffix_len: Vec::new(),
+            suffix_shared: Vec::new(),
         };
         table.shared = (0..table.len())
             .map(|place| if place == 0 { 0 } else { table.shared_prefix(place - 1, place) })
@@ -78,6 +87,11 @@ impl<'a> Table<'a> {
         for (rank, &place) in table.by_suffix.iter().enumerate() {
             table.suffix_rank[place as usize] = rank as u32;
         }
+        let at = |rank: usize| table.by_suffix[rank] as usize;
+        let len = |rank| table.url_len(at(rank)) as u16;
+        table.suffix_len = (0..table.len()).map(len).collect();
+        let shared = |rank| if rank == 0 { 0 } else { table.shared_suffix(at(rank - 1), at(rank)) };
+        table.suffix_shared = (0..table.len()).map(|rank| shared(rank) as u16).collect();
         table
     }
 
@@ -108,9 +122,23 @@ impl<'a> Table<'a> {
         self.url(a).iter().zip(self.url(b)).take_while(|(x, y)| x == y).count() as u16
     }
 
-    /// Returns how many last tokens two URLs share.
+    /// Returns how many last tokens the URLs at two ranks by last tokens share, the lesser first.
+    ///
+    /// That is the least that neighbours between them share. Where they are far apart, it is asked
+    /// of the URLs themselves: then there are few, and their tokens are near by.
     #[inline]
-    pub(super) fn shared_suffix(&self, a: usize, b: usize) -> usize {
+    pub(super) fn shared_between(&self, lesser: u32, greater: u32) -> usize {
+        let (lesser, greater) = (lesser as usize, greater as usize);
+        if greater - lesser > NEIGHBOURS_MAX {
+            let place = |rank: usize| self.by_suffix[rank] as usize;
+            return self.shared_suffix(place(lesser), place(greater));
+        }
+        let between = &self.suffix_shared[lesser + 1..=greater];
+        between.iter().min().map_or(0, |&least| usize::from(least))
+    }
+
+    /// Returns how many last tokens two URLs share.
+    fn shared_suffix(&self, a: usize, b: usize) -> usize {
         let (a, b) = (self.url(a), self.url(b));
         a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count()
     }
@@ -189,10 +217,31 @@ mod tests {
             assert_eq!(Some(table.shared_suffix(at(place - 1), at(place))), best);
         }
         for (place, &index) in table.order.iter().enumerate() {
+            let rank = table.suffix_rank[place] as usize;
+            assert_eq!(usize::from(table.suffix_len[rank]), table.url_len(place));
             let text: String =
                 table.url(place).iter().map(|&token| table.texts.text(token)).collect();
             assert_eq!(text, format!("\u{2}{}\u{3}", list.urls[index as usize]));
             assert_eq!(table.by_suffix[table.suffix_rank[place] as usize] as usize, place);
+        }
+    }
+
+    #[test]
+    fn what_two_ranks_share_is_what_their_urls_do() {
+        let texts: Vec<String> =
+            (0..300).map(|n| format!("h{}/{}/{}", n % 7, n % 20, n % 3)).collect();
+        let mut urls: Vec<&str> = texts.iter().map(String::as_str).collect();
+        urls.sort_unstable();
+        urls.dedup();
+        assert!(urls.len() > 2 * NEIGHBOURS_MAX);
+        let list = UrlList { urls, ..UrlList::default() };
+        let table = Table::new(&list);
+        let at = |rank: u32| table.by_suffix[rank as usize] as usize;
+        for greater in 1..table.len() as u32 {
+            for lesser in 0..greater {
+                let want = table.shared_suffix(at(lesser), at(greater));
+                assert_eq!(table.shared_between(lesser, greater), want);
+            }
         }
     }
 }

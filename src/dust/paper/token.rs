@@ -5,9 +5,11 @@
 //! own, apart from the characters `^` and `$`.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::support::mix;
 
 /// The text of the token before every URL.
 pub const BEGIN: &str = "\u{2}";
@@ -65,32 +67,45 @@ const ASCII: u32 = 128;
 
 /// The distinct tokens of a URL list, each with its number.
 pub(super) struct TokenTable<'a> {
-    /// The number of a token by its hash. A number holds for the token whose text it leads to.
-    numbers: HashMap<u64, TokenId, BuildHasherDefault<Hashed>>,
-    /// The numbers of tokens whose hash another token had before.
-    others: HashMap<&'a str, TokenId>,
+    /// The numbers of tokens of up to eight bytes, by these bytes. Nearly all tokens are that
+    /// short, and to know one again nothing else is read.
+    short: HashMap<u64, TokenId, Seeded>,
+    /// The numbers of the others.
+    long: HashMap<&'a str, TokenId, Seeded>,
     texts: Vec<&'a str>,
-    /// Differs from table to table, so that no log can hold tokens chosen to collide. Numbers do
-    /// not depend on it.
-    seed: u64,
 }
 
-/// A hasher of what is a hash already.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Hashed(u64);
+/// Makes hashers that differ from table to table, so that no log can hold tokens chosen to collide.
+/// Numbers do not depend on it.
+#[derive(Clone, Copy)]
+struct Seeded(u64);
 
-impl Hasher for Hashed {
+impl BuildHasher for Seeded {
+    type Hasher = TokenHasher;
+
+    fn build_hasher(&self) -> TokenHasher {
+        TokenHasher(self.0)
+    }
+}
+
+/// Hashes the bytes of a token.
+struct TokenHasher(u64);
+
+impl Hasher for TokenHasher {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = xxh3_64(bytes);
+        self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
+    fn write_u64(&mut self, bytes: u64) {
+        self.0 = mix(mix(self.0 ^ bytes).wrapping_add(self.0));
     }
+
+    /// What tells strings apart that are hashed one after the other; a token is hashed alone.
+    fn write_u8(&mut self, _: u8) {}
 }
 
 /// All single ASCII characters in order, so that each is a slice of this text.
@@ -108,11 +123,11 @@ impl<'a> TokenTable<'a> {
     pub(super) const END: TokenId = 3;
 
     pub(super) fn new() -> Self {
+        let seeded = Seeded(RandomState::new().hash_one(0u64));
         TokenTable {
-            numbers: HashMap::default(),
-            others: HashMap::new(),
+            short: HashMap::with_hasher(seeded),
+            long: HashMap::with_hasher(seeded),
             texts: Vec::new(),
-            seed: RandomState::new().hash_one(0u64),
         }
     }
 
@@ -122,11 +137,10 @@ impl<'a> TokenTable<'a> {
             return TokenId::from(byte);
         }
         let next = ASCII + self.texts.len() as u32;
-        let hash = xxh3_64_with_seed(token.as_bytes(), self.seed);
-        let mut number = *self.numbers.entry(hash).or_insert(next);
-        if number != next && self.text(number) != token {
-            number = *self.others.entry(token).or_insert(next);
-        }
+        let number = match packed(token.as_bytes()) {
+            Some(bytes) => *self.short.entry(bytes).or_insert(next),
+            None => *self.long.entry(token).or_insert(next),
+        };
         if number == next {
             self.texts.push(token);
         }
@@ -135,8 +149,8 @@ impl<'a> TokenTable<'a> {
 
     /// Frees what only [`TokenTable::number`] needs.
     pub(super) fn close(&mut self) {
-        self.numbers = HashMap::default();
-        self.others = HashMap::new();
+        self.short = HashMap::with_hasher(Seeded(0));
+        self.long = HashMap::with_hasher(Seeded(0));
     }
 
     /// Returns the text of a token.
@@ -161,6 +175,14 @@ impl<'a> TokenTable<'a> {
         }
         a.len().cmp(&b.len())
     }
+}
+
+/// Returns a token of up to eight bytes as a number that no other token has: a token of more than one
+/// byte has no zero byte, so its length need not be told.
+fn packed(token: &[u8]) -> Option<u64> {
+    let mut bytes = [0; size_of::<u64>()];
+    bytes.get_mut(..token.len())?.copy_from_slice(token);
+    Some(u64::from_le_bytes(bytes))
 }
 
 /// Returns whether a string has a proper non-empty border: semiperiodic, by theorem 4.1.
