@@ -217,8 +217,8 @@ fn judge(
     accepted(list, settings, &names, &evidence)
 }
 
-/// Returns where in a sorted list the first entry stands whose hash is not less: looked for in steps
-/// that double, since it is near.
+/// Returns where in a sorted list the first entry stands whose hash is not less: looked for in
+/// steps that double, since it is near.
 fn first_from(known: &[(u64, u32)], hash: u64) -> usize {
     let is_less = |entry: &(u64, u32)| entry.0 < hash;
     let mut end = 1;

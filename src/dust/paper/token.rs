@@ -177,8 +177,8 @@ impl<'a> TokenTable<'a> {
     }
 }
 
-/// Returns a token of up to eight bytes as a number that no other token has: a token of more than one
-/// byte has no zero byte, so its length need not be told.
+/// Returns a token of up to eight bytes as a number that no other token has: a token of more than
+/// one byte has no zero byte, so its length need not be told.
 fn packed(token: &[u8]) -> Option<u64> {
     let mut bytes = [0; size_of::<u64>()];
     bytes.get_mut(..token.len())?.copy_from_slice(token);
