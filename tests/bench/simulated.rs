@@ -15,7 +15,7 @@ use crawler::crawl::log::{CrawlLog, JsonLog};
 use crawler::crawl::{
     Crawl, Dust, DustMode, Edge, Options, Parts, RepeatSettings, Settings, State, Store,
 };
-use crawler::db::families::meta::{self, Counters, Serials};
+use crawler::db::families::meta::{self, Counters, QueueShape, Serials};
 use crawler::db::families::{hosts, line, queue, robots as robots_rows, seen, urls};
 use crawler::db::{Batch, Db, Settings as DbSettings};
 use crawler::dns::{DnsFailure, Resolve, Resolved};
@@ -101,6 +101,11 @@ impl Shape {
         let counters =
             Counters { discovered: known, queued, done: known - queued, ..Counters::default() };
         meta::put_counters(&mut batch, &db, &counters);
+        // As a crawl keeps it; without it opening counts the queue, and reads every URL for that.
+        let mut shape = QueueShape::default();
+        let waiting = (0..self.known).filter(|n| self.waits(*n));
+        waiting.for_each(|n| shape.add(HOPS, self.priority(n)));
+        meta::put_shape(&mut batch, &db, &shape);
         let row = u64::from(self.hosts) + known + 1;
         meta::put_serials(&mut batch, &db, &Serials { host: self.hosts, row, probe: 0 });
         db.commit(batch).expect("commits");
@@ -144,17 +149,21 @@ impl Shape {
         }
     }
 
+    fn priority(self, n: u32) -> u8 {
+        (n % self.hosts % 4) as u8 + 2
+    }
+
     fn put_url(self, batch: &mut Batch, db: &Db, n: u32) {
         let url = self.url(n);
         let print = url.fingerprint();
         let host = n % self.hosts;
         let serial = u64::from(self.hosts) + u64::from(n) + 1;
-        let place = Place { priority: (host % 4) as u8 + 2, serial };
+        let place = Place { priority: self.priority(n), serial };
         let record = UrlRecord {
             url: url.to_string(),
             via: Some(print),
             path: "LLL".to_owned(),
-            hops: 3,
+            hops: HOPS,
             discovered: START,
             state: if self.waits(n) { UrlState::Queued(place) } else { done() },
             attempts: 0,
@@ -166,6 +175,9 @@ impl Shape {
         }
     }
 }
+
+/// Links from a seed to every URL.
+const HOPS: u16 = 3;
 
 /// Returns the path of URL `n`.
 pub(crate) fn path(n: u32) -> String {
