@@ -129,7 +129,7 @@ pub(super) fn restore(dir: &Path, name: &Name, warc: &Path, end: u64) -> Result<
         }
     }
     lines.extend(scan(warc, known_to, &name.warc())?.lines);
-    replace(&growing, lines.concat().as_bytes())?;
+    replace_with_lines(&growing, &lines)?;
     Ok(lines.iter().map(|line| line.len() as u64).sum())
 }
 
@@ -223,9 +223,7 @@ pub(super) fn write_sorted(
     mut lines: Vec<&str>,
 ) -> Result<(), ArchiveError> {
     lines.sort_unstable();
-    replace_with(&dir.join(name.cdxj()), |out| {
-        lines.iter().try_for_each(|line| out.write_all(line.as_bytes()))
-    })
+    replace_with_lines(&dir.join(name.cdxj()), &lines)
 }
 
 pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
@@ -237,8 +235,10 @@ pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
-    replace_with(path, |out| out.write_all(bytes))
+fn replace_with_lines(path: &Path, lines: &[impl AsRef<str>]) -> Result<(), ArchiveError> {
+    replace_with(path, |out| {
+        lines.iter().try_for_each(|line| out.write_all(line.as_ref().as_bytes()))
+    })
 }
 
 /// Replaces a file as a whole: whoever looks, also after a crash, sees the old or the new one.

@@ -77,7 +77,7 @@ pub(super) struct TokenTable<'a> {
 
 /// Makes hashers that differ from table to table, so that no log can hold tokens chosen to collide.
 /// Numbers do not depend on it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Seeded(u64);
 
 impl BuildHasher for Seeded {
@@ -149,8 +149,8 @@ impl<'a> TokenTable<'a> {
 
     /// Frees what only [`TokenTable::number`] needs.
     pub(super) fn close(&mut self) {
-        self.short = HashMap::with_hasher(Seeded(0));
-        self.long = HashMap::with_hasher(Seeded(0));
+        self.short = HashMap::default();
+        self.long = HashMap::default();
     }
 
     /// Returns the text of a token.
