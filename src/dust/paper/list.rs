@@ -42,18 +42,15 @@ impl<'a> UrlList<'a> {
         let answered = |record: &Record| record.status < ERROR_STATUS_MIN;
         // Equal URLs are found by sorting hashes: memory is touched in order, so that a million
         // URLs cost as much each as a thousand.
-        let mut hashes: Vec<(u64, u32)> = (0u32..)
-            .zip(records)
-            .filter(|(_, record)| answered(record))
-            .map(|(at, record)| (Self::hash(&record.url), at))
-            .collect();
+        let mut hashes = Vec::with_capacity(records.len());
+        let known = (0u32..).zip(records).filter(|(_, record)| answered(record));
+        hashes.extend(known.map(|(at, record)| (Self::hash(&record.url), at)));
         sort_by_hash(&mut hashes, |entry| entry.0, |part| part.sort_unstable());
         let mut firsts: Vec<u32> = (0..records.len() as u32).collect();
         for run in hashes.chunk_by(|a, b| a.0 == b.0).filter(|run| run.len() > 1) {
             mark_repeated(records, run, &mut firsts);
         }
         hashes.retain(|&(_, at)| firsts[at as usize] == at);
-        hashes.shrink_to_fit();
         let mut list = UrlList { hashes, ..UrlList::default() };
         list.urls.reserve_exact(list.hashes.len());
         list.sizes.reserve_exact(list.hashes.len());

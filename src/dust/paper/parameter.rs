@@ -121,14 +121,14 @@ pub(super) fn detect(
         let mut total = 0;
         let mut batch = HashMap::new();
         for &(name, count) in &names[from..] {
-            total += count;
-            if !batch.is_empty() && total > capacity as u64 {
+            if !batch.is_empty() && total + count > capacity as u64 {
                 break;
             }
+            total += count;
             batch.insert(name, batch.len() as u32);
         }
         from += batch.len();
-        candidates.extend(judge(list, likeness, settings, &batch));
+        candidates.extend(judge(list, likeness, settings, &batch, total as usize));
     }
     let order = |a: &ParameterCandidate, b: &ParameterCandidate| {
         b.similar_pairs.cmp(&a.similar_pairs).then_with(|| a.name.cmp(&b.name))
@@ -177,14 +177,15 @@ struct Evidence {
     compared: u64,
 }
 
-/// Judges the parameters of one batch.
+/// Judges the parameters of one batch, which have `total` occurrences.
 fn judge(
     list: &UrlList<'_>,
     likeness: &Likeness,
     settings: &Settings,
     batch: &HashMap<&str, u32>,
+    total: usize,
 ) -> Vec<ParameterCandidate> {
-    let (mut members, mut rests) = gather(list, batch);
+    let (mut members, mut rests) = gather(list, batch, total);
     let mut evidence = vec![Evidence::default(); batch.len()];
     let mut compare = |name: u32, a: u32, b: u32| {
         let evidence = &mut evidence[name as usize];
@@ -230,8 +231,12 @@ fn first_from(known: &[(u64, u32)], hash: u64) -> usize {
 }
 
 /// Gathers the occurrences of the parameters of a batch.
-fn gather(list: &UrlList<'_>, batch: &HashMap<&str, u32>) -> (Vec<Member>, Vec<Rest>) {
-    let (mut members, mut rests) = (Vec::new(), Vec::new());
+fn gather(
+    list: &UrlList<'_>,
+    batch: &HashMap<&str, u32>,
+    total: usize,
+) -> (Vec<Member>, Vec<Rest>) {
+    let (mut members, mut rests) = (Vec::with_capacity(total), Vec::with_capacity(total));
     let mut shared = Vec::new();
     let mut named: Vec<u32> = Vec::new();
     for (at, &text) in (0u32..).zip(&list.urls) {

@@ -11,6 +11,9 @@ use super::token::{TokenId, TokenTable, tokens};
 /// and the work for a URL may grow with the square of its length.
 const TOKENS_MAX: usize = 4_000;
 
+/// URLs beyond so many tokens in all are left out: more numbers than that are not free for them.
+const TOKENS_TOTAL_MAX: usize = 1 << 31;
+
 /// Ranks that are looked through at most for what two URLs share: they lie in a few cache lines.
 const NEIGHBOURS_MAX: usize = 64;
 
@@ -40,7 +43,10 @@ impl<'a> Table<'a> {
     /// Tokenizes and sorts a list.
     pub(super) fn new(list: &UrlList<'a>) -> Self {
         let mut texts = TokenTable::new();
-        let mut read = Vec::new();
+        let mut read: Vec<TokenId> = Vec::new();
+        // At once, for more than it can be, so that it never moves; what is not written takes no
+        // memory. If there is less address space than that, it grows as it must.
+        let _ = read.try_reserve_exact(list.urls.iter().map(|url| url.len() + 2).sum());
         let mut starts = Vec::with_capacity(list.len() + 1);
         let mut kept = Vec::with_capacity(list.len());
         starts.push(0);
@@ -49,7 +55,7 @@ impl<'a> Table<'a> {
             read.push(TokenTable::BEGIN);
             read.extend(tokens(url).map(|token| texts.number(token)));
             read.push(TokenTable::END);
-            if read.len() - start > TOKENS_MAX || u32::try_from(read.len()).is_err() {
+            if read.len() - start > TOKENS_MAX || read.len() > TOKENS_TOTAL_MAX {
                 read.truncate(start);
                 continue;
             }
@@ -57,7 +63,7 @@ impl<'a> Table<'a> {
             starts.push(read.len() as u32);
         }
         texts.close();
-        let mut ranks = sorted::<false>(&read, &starts);
+        let Sorted { urls: mut ranks, shared } = sorted::<false>(&read, &starts);
         let mut tokens = Vec::with_capacity(read.len());
         let mut sorted_starts = Vec::with_capacity(starts.len());
         sorted_starts.push(0);
@@ -73,16 +79,15 @@ impl<'a> Table<'a> {
             tokens,
             starts: sorted_starts,
             order: ranks,
-            shared: Vec::new(),
+            shared,
             suffix_rank: Vec::new(),
             by_suffix: Vec::new(),
             suffix_len: Vec::new(),
             suffix_shared: Vec::new(),
         };
-        table.shared = (0..table.len())
-            .map(|place| if place == 0 { 0 } else { table.shared_prefix(place - 1, place) })
-            .collect();
-        table.by_suffix = sorted::<true>(&table.tokens, &table.starts);
+        let by_suffix = sorted::<true>(&table.tokens, &table.starts);
+        table.by_suffix = by_suffix.urls;
+        table.suffix_shared = by_suffix.shared;
         table.suffix_rank = vec![0; table.len()];
         for (rank, &place) in table.by_suffix.iter().enumerate() {
             table.suffix_rank[place as usize] = rank as u32;
@@ -90,8 +95,6 @@ impl<'a> Table<'a> {
         let at = |rank: usize| table.by_suffix[rank] as usize;
         let len = |rank| table.url_len(at(rank)) as u16;
         table.suffix_len = (0..table.len()).map(len).collect();
-        let shared = |rank| if rank == 0 { 0 } else { table.shared_suffix(at(rank - 1), at(rank)) };
-        table.suffix_shared = (0..table.len()).map(|rank| shared(rank) as u16).collect();
         table
     }
 
@@ -115,11 +118,6 @@ impl<'a> Table<'a> {
     #[inline]
     pub(super) fn url_len(&self, place: usize) -> usize {
         (self.starts[place + 1] - self.starts[place]) as usize
-    }
-
-    /// Returns how many first tokens two URLs share.
-    fn shared_prefix(&self, a: usize, b: usize) -> u16 {
-        self.url(a).iter().zip(self.url(b)).take_while(|(x, y)| x == y).count() as u16
     }
 
     /// Returns how many last tokens the URLs at two ranks by last tokens share, the lesser first.
@@ -149,12 +147,22 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Returns the URLs sorted by their tokens, from the end if `BACKWARD`. Which token comes first is
-/// arbitrary but fixed; equal prefixes (suffixes) stand together, which is all that is needed.
+/// The URLs of a list in an order of their tokens.
+struct Sorted {
+    /// The URL at each rank.
+    urls: Vec<u32>,
+    /// How many tokens it shares with the one at the rank before.
+    shared: Vec<u16>,
+}
+
+/// Sorts the URLs by their tokens, from the end if `BACKWARD`. Which token comes first is arbitrary
+/// but fixed; equal prefixes (suffixes) stand together, which is all that is needed.
 ///
 /// A multikey sort that looks at two tokens at a time: the keys of a group are copied beside the
-/// numbers, so that sorting them touches no other memory.
-fn sorted<const BACKWARD: bool>(tokens: &[TokenId], starts: &[u32]) -> Vec<u32> {
+/// numbers, so that sorting them touches no other memory. All groups of one depth are read before
+/// any is sorted: their URLs lie all over the memory, and only reads that wait for nothing else
+/// wait together.
+fn sorted<const BACKWARD: bool>(tokens: &[TokenId], starts: &[u32]) -> Sorted {
     let count = starts.len() - 1;
     let mut entries: Vec<(u64, u32)> = (0..count as u32).map(|url| (0, url)).collect();
     let key = |url: u32, depth: usize| -> u64 {
@@ -169,34 +177,39 @@ fn sorted<const BACKWARD: bool>(tokens: &[TokenId], starts: &[u32]) -> Vec<u32> 
         };
         at(depth) << 32 | at(depth + 1)
     };
-    let mut groups = vec![(0, count, 0)];
-    while let Some((from, to, depth)) = groups.pop() {
-        let group = &mut entries[from..to];
-        if group.len() < 2 {
-            continue;
-        }
-        let mut all_equal = true;
-        let mut first = 0;
-        for (at, entry) in group.iter_mut().enumerate() {
-            entry.0 = key(entry.1, depth);
-            if at == 0 {
-                first = entry.0;
+    let mut shared = vec![0; count];
+    let mut groups = vec![(0u32, count as u32)];
+    let mut deeper = Vec::new();
+    let mut depth = 0;
+    while !groups.is_empty() {
+        for &(from, to) in &groups {
+            for entry in &mut entries[from as usize..to as usize] {
+                entry.0 = key(entry.1, depth);
             }
-            all_equal &= entry.0 == first;
         }
-        if !all_equal {
-            group.sort_unstable();
-        }
-        let mut start = 0;
-        for run in group.chunk_by(|a, b| a.0 == b.0) {
-            // A key whose second half is empty ends its URL, and URLs are distinct.
-            if run.len() > 1 && run[0].0 as u32 != 0 {
-                groups.push((from + start, from + start + run.len(), depth + 2));
+        for (from, to) in groups.drain(..) {
+            let group = &mut entries[from as usize..to as usize];
+            if group.iter().any(|entry| entry.0 != group[0].0) {
+                group.sort_unstable();
             }
-            start += run.len();
+            let mut start = from as usize;
+            let mut before = 0;
+            for run in group.chunk_by(|a, b| a.0 == b.0) {
+                if start > from as usize {
+                    shared[start] = (depth + usize::from(run[0].0 >> 32 == before >> 32)) as u16;
+                }
+                before = run[0].0;
+                // A key whose second half is empty ends its URL, and URLs are distinct.
+                if run.len() > 1 && before as u32 != 0 {
+                    deeper.push((start as u32, (start + run.len()) as u32));
+                }
+                start += run.len();
+            }
         }
+        std::mem::swap(&mut groups, &mut deeper);
+        depth += 2;
     }
-    entries.into_iter().map(|(_, url)| url).collect()
+    Sorted { urls: entries.into_iter().map(|(_, url)| url).collect(), shared }
 }
 
 #[cfg(test)]
@@ -210,8 +223,10 @@ mod tests {
         let list = UrlList { urls, ..UrlList::default() };
         let table = Table::new(&list);
         for place in 1..count {
-            let shared = (0..place).map(|other| table.shared_prefix(other, place)).max();
-            assert_eq!(Some(table.shared[place]), shared);
+            let url = table.url(place);
+            let shared =
+                |other| url.iter().zip(table.url(other)).take_while(|(a, b)| a == b).count() as u16;
+            assert_eq!(Some(table.shared[place]), (0..place).map(shared).max());
             let at = |rank: usize| table.by_suffix[rank] as usize;
             let best = (0..place).map(|other| table.shared_suffix(at(other), at(place))).max();
             assert_eq!(Some(table.shared_suffix(at(place - 1), at(place))), best);

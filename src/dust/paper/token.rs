@@ -4,6 +4,7 @@
 //! around every URL, so that rules can speak of its beginning and end; they are tokens of their
 //! own, apart from the characters `^` and `$`.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -64,6 +65,11 @@ pub(super) type TokenId = u32;
 
 /// Numbers below this are single ASCII characters, which need no table.
 const ASCII: u32 = 128;
+/// Numbers from here on are decimal numbers, which need no table either: what is above this is the
+/// number. A list may have a number for each of its URLs, but has few words.
+const DECIMAL: u32 = 1 << 31;
+/// Any decimal number of so many digits fits beside [`DECIMAL`].
+const DIGITS_MAX: usize = 9;
 
 /// The distinct tokens of a URL list, each with its number.
 pub(super) struct TokenTable<'a> {
@@ -136,6 +142,9 @@ impl<'a> TokenTable<'a> {
         if let [byte] = *token.as_bytes() {
             return TokenId::from(byte);
         }
+        if let Some(number) = decimal(token.as_bytes()) {
+            return DECIMAL + number;
+        }
         let next = ASCII + self.texts.len() as u32;
         let number = match packed(token.as_bytes()) {
             Some(bytes) => *self.short.entry(bytes).or_insert(next),
@@ -154,23 +163,26 @@ impl<'a> TokenTable<'a> {
     }
 
     /// Returns the text of a token.
-    pub(super) fn text(&self, token: TokenId) -> &'a str {
-        match token.checked_sub(ASCII) {
+    pub(super) fn text(&self, token: TokenId) -> Cow<'a, str> {
+        if token >= DECIMAL {
+            return Cow::Owned((token - DECIMAL).to_string());
+        }
+        Cow::Borrowed(match token.checked_sub(ASCII) {
             None => &ASCII_TEXT[token as usize..token as usize + 1],
             Some(index) => self.texts[index as usize],
-        }
+        })
     }
 
     /// Returns the texts of several tokens.
     pub(super) fn texts(&self, tokens: &[TokenId]) -> Vec<String> {
-        tokens.iter().map(|&token| self.text(token).to_owned()).collect()
+        tokens.iter().map(|&token| self.text(token).into_owned()).collect()
     }
 
     /// Compares token by token, by text.
     pub(super) fn compare(&self, a: &[TokenId], b: &[TokenId]) -> std::cmp::Ordering {
         for (&x, &y) in a.iter().zip(b) {
             if x != y {
-                return self.text(x).cmp(self.text(y));
+                return self.text(x).cmp(&self.text(y));
             }
         }
         a.len().cmp(&b.len())
@@ -183,6 +195,17 @@ fn packed(token: &[u8]) -> Option<u64> {
     let mut bytes = [0; size_of::<u64>()];
     bytes.get_mut(..token.len())?.copy_from_slice(token);
     Some(u64::from_le_bytes(bytes))
+}
+
+/// Returns the number that a token writes, if no other token writes it and it fits.
+fn decimal(token: &[u8]) -> Option<u32> {
+    if token.len() > DIGITS_MAX || token[0] == b'0' {
+        return None;
+    }
+    token.iter().try_fold(0, |number, digit| {
+        let digit = digit.wrapping_sub(b'0');
+        (digit < 10).then(|| number * 10 + u32::from(digit))
+    })
 }
 
 /// Returns whether a string has a proper non-empty border: semiperiodic, by theorem 4.1.
@@ -222,6 +245,20 @@ mod tests {
         assert_eq!(numbers[2], *numbers.last().unwrap());
         assert_eq!(table.text(TokenTable::BEGIN), BEGIN);
         assert_eq!(table.text(TokenTable::END), END);
+    }
+
+    #[test]
+    fn decimal_numbers_are_tokens_like_others() {
+        let mut table = TokenTable::new();
+        let mut texts = ["10", "99", "100", "a1", "010", "0", "9", "999999999", "1000000000", "1a"];
+        let mut numbers = texts.map(|text| table.number(text));
+        for (&number, text) in numbers.iter().zip(texts) {
+            assert_eq!(table.text(number), text);
+        }
+        assert_eq!(numbers, texts.map(|text| table.number(text)));
+        texts.sort_unstable();
+        numbers.sort_unstable_by(|&a, &b| table.compare(&[a], &[b]));
+        assert_eq!(table.texts(&numbers), texts);
     }
 
     #[test]
