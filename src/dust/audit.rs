@@ -33,7 +33,7 @@ impl RuleBook {
         let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
         let kinds = self.record_of_kinds();
         let priors = rules.iter().map(|id| {
-            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| kinds.odds_wrong(&e.rule));
+            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| kinds.odds_wrong(e));
             (self.agreed_elsewhere(*id) / POOLED, odds)
         });
         let priors: Vec<(u32, f64)> = priors.collect();

@@ -112,6 +112,9 @@ pub(crate) struct Entry {
     /// Its trial by pairs.
     #[serde(default)]
     pub(crate) pairs: Pairs,
+    /// It does to some URL what a rule did that was refuted.
+    #[serde(default)]
+    pub(crate) doubted: bool,
     #[serde(skip)]
     pub(crate) trial: Option<Trial>,
 }
@@ -169,6 +172,8 @@ pub struct RuleBook {
     pub(super) by_pairs: bool,
     /// Rules whose keys the caller knows of all pages that were fetched before them.
     pub(super) told_keys: BTreeSet<RuleId>,
+    /// Sites of which a rule has begun its trial or has fallen since doubts were looked for.
+    pub(super) doubt_due: BTreeSet<Site>,
 }
 
 impl RuleBook {
@@ -445,6 +450,7 @@ impl RuleBook {
                     proven: None,
                     refused: BTreeSet::new(),
                     pairs: Pairs::default(),
+                    doubted: false,
                     trial: None,
                 };
                 self.entries.insert(entry.rule.id, entry);
@@ -625,6 +631,7 @@ impl RuleBook {
             entry.retired += 1;
             entry.audit = Audit::default();
             entry.trial = None;
+            self.doubt_due.insert(entry.rule.site.clone());
         }
         self.become_state(id, RuleState::Retired, reason, now);
     }

@@ -29,7 +29,7 @@ use super::evidence::{Doc, Page};
 use super::fetched::speaks;
 use super::live::rewrite;
 use super::prior;
-use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState, Source};
+use super::rule::{RuleError, RuleId, RuleKind, RuleState, Source};
 use super::validate::{Finding, Settings, Standing, places};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
@@ -49,6 +49,13 @@ pub(crate) const ODDS_WRONG: f64 = 0.02;
 
 /// The least odds, however many rules have never failed: sites change.
 const ODDS_WRONG_MIN: f64 = 0.002;
+
+/// Wrong rules for each true one among those that do what a refuted rule did.
+const ODDS_DOUBTED: f64 = 1.0;
+
+/// Refuted rules of a site that others are compared with, and URLs by which they are.
+const REFUTED_MAX: usize = 64;
+const LOOKS_MAX: u32 = 8;
 
 /// Pairs after which a rule repeats itself: one that is refuted sooner is a guess that was wrong.
 const REPEATED: u32 = 3;
@@ -147,13 +154,16 @@ pub(super) struct KindRecords<'a> {
 impl KindRecords<'_> {
     /// Returns the odds that a rule of this kind is wrong on its site: exchanged words may be an
     /// accident where parameters are not. What other sites of the crawl show counts too, but less.
-    pub(super) fn odds_wrong(&self, of: &Rule) -> f64 {
+    /// One that does what a refuted rule did is as likely wrong as not.
+    pub(super) fn odds_wrong(&self, of: &Entry) -> f64 {
+        let least = if of.doubted { ODDS_DOUBTED } else { ODDS_WRONG_MIN };
+        let of = &of.rule;
         let kind = std::mem::discriminant(&of.rule);
         let own = self.of_site.get(&(&of.site, kind)).copied().unwrap_or_default();
         let all = self.of_all.get(&kind).copied().unwrap_or_default();
         let pooled = |own: u32, all: u32| f64::from(own) + f64::from(all - own) / f64::from(POOLED);
         let (wrong, right) = (pooled(own.wrong, all.wrong), pooled(own.right, all.right));
-        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(ODDS_WRONG_MIN)
+        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(least)
     }
 }
 
@@ -183,6 +193,7 @@ impl RuleBook {
             return Ok(());
         };
         let site = &first.rule.site;
+        let own = site.clone();
         let room = TRIALS_MAX.saturating_sub(self.on_trial(site).len());
         let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
@@ -195,6 +206,59 @@ impl RuleBook {
             entry.proven = Some(sampled.places);
             entry.refused.clear();
             self.become_state(id, RuleState::Shadow, "on trial", now);
+        }
+        self.doubt_due.insert(own);
+        Ok(())
+    }
+
+    /// Doubts rules that do to a URL what a rule of their site did that was refuted. What is left of
+    /// a wrong rule is proved by the same pages as it was: where a list of so many entries is a
+    /// view like others, the parameter that says how many was dropped for all of its values, and
+    /// then is for each of them, by views without a list and by lists that are shorter.
+    ///
+    /// # Errors
+    /// Returns a rule that cannot be used.
+    pub(super) fn doubt(&mut self) -> Result<(), RuleError> {
+        for site in std::mem::take(&mut self.doubt_due) {
+            let of_site = |entry: &&Entry| entry.rule.site == site;
+            let refuted = |entry: &&Entry| {
+                let evidence = &entry.rule.evidence;
+                let failed = evidence.draws_failed + evidence.audits_failed > 0;
+                failed && entry.rule.state == RuleState::Retired
+            };
+            let refuted = self.entries.values().filter(of_site).filter(refuted).take(REFUTED_MAX);
+            let refuted: Vec<SiteRules> = refuted
+                .map(|entry| SiteRules::compile(std::iter::once(&entry.rule)))
+                .collect::<Result<_, _>>()?;
+            if refuted.is_empty() {
+                continue;
+            }
+            let live = |entry: &&Entry| {
+                matches!(entry.rule.state, RuleState::Enforced | RuleState::Shadow)
+                    && !entry.doubted
+            };
+            let live = self.entries.values().filter(of_site).filter(live);
+            let rules = SiteRules::compile(live.map(|entry| &entry.rule))?;
+            let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
+            let mut looked: HashMap<RuleId, u32> = HashMap::new();
+            let mut doubted: BTreeSet<RuleId> = BTreeSet::new();
+            for url in pages.filter_map(|page| CrawlUrl::parse(&page.url).ok()) {
+                let Some((key, by)) = rewrite(&rules, &url) else { continue };
+                let [id] = by[..] else { continue };
+                let looked = looked.entry(id).or_default();
+                *looked += 1;
+                let same =
+                    |rule: &SiteRules| rewrite(rule, &url).is_some_and(|(led, _)| led == key);
+                if *looked <= LOOKS_MAX && refuted.iter().any(same) {
+                    doubted.insert(id);
+                }
+            }
+            for id in doubted {
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.doubted = true;
+                    self.changed = true;
+                }
+            }
         }
         Ok(())
     }

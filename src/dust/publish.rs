@@ -36,6 +36,10 @@ impl RuleBook {
         if !std::mem::take(&mut self.changed) {
             return Ok(None);
         }
+        if self.by_pairs {
+            self.doubt()?;
+            self.changed = false;
+        }
         self.version += 1;
         self.rule_set().map(Some)
     }
@@ -86,7 +90,7 @@ impl RuleBook {
         let kinds = self.record_of_kinds();
         let standings = entries().map(|entry| {
             let places = entry.proven.as_ref().filter(|places| places.len() < places_max(entry));
-            let (agreed, odds) = (agreed(entry), kinds.odds_wrong(&entry.rule));
+            let (agreed, odds) = (agreed(entry), kinds.odds_wrong(entry));
             let standing = live::Standing {
                 on_trial: tried(entry),
                 proven: places.cloned(),
