@@ -552,8 +552,8 @@ fn each_file_at_each_commit_is_reached_though_most_commits_do_not_change_it() {
     assert!(saved > all.len() / 4, "{saved} of {} saved by {in_force:#?}", all.len());
 }
 
-/// Views of a few changes: lists show as many of those before as their address says, if there are so
-/// many, and all other views keep that word in their links though it says nothing there.
+/// Views of a few changes: lists show as many of those before as their address says, if there are
+/// so many, and all other views keep that word in their links though it says nothing there.
 fn history(url: &CrawlUrl) -> Option<u64> {
     let mut segments = url.path()[1..].split('/');
     let (view, change) = (segments.next()?, segments.next()?);

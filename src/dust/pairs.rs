@@ -211,8 +211,8 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Doubts rules that do to a URL what a rule of their site did that was refuted. What is left of
-    /// a wrong rule is proved by the same pages as it was: where a list of so many entries is a
+    /// Doubts rules that do to a URL what a rule of their site did that was refuted. What is left
+    /// of a wrong rule is proved by the same pages as it was: where a list of so many entries is a
     /// view like others, the parameter that says how many was dropped for all of its values, and
     /// then is for each of them, by views without a list and by lists that are shorter.
     ///
