@@ -92,8 +92,7 @@ impl RuleBook {
     /// Returns which of these rules has agreed least often.
     fn least_proved(&self, rules: &[RuleId]) -> Option<RuleId> {
         let entries = rules.iter().filter_map(|id| self.entries.get(id));
-        let applied = entries
-            .filter(|entry| matches!(entry.rule.state, RuleState::Enforced | RuleState::Shadow));
+        let applied = entries.filter(|entry| entry.rule.state.hides());
         applied.min_by_key(|entry| entry.agreed()).map(|entry| entry.rule.id)
     }
 }

@@ -92,8 +92,7 @@ impl RuleEvent {
     /// Returns true where the URLs that the rule suppressed, or that were set aside for its trial,
     /// must go back into the frontier.
     pub fn readmits(&self) -> bool {
-        let hides = |state| matches!(state, RuleState::Enforced | RuleState::Shadow);
-        self.from.is_some_and(hides) && !hides(self.to)
+        self.from.is_some_and(RuleState::hides) && !self.to.hides()
     }
 }
 

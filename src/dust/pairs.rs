@@ -192,10 +192,9 @@ impl RuleBook {
         let Some(first) = candidates.first().and_then(|id| self.entries.get(id)) else {
             return Ok(());
         };
-        let site = &first.rule.site;
-        let own = site.clone();
-        let room = TRIALS_MAX.saturating_sub(self.on_trial(site).len());
-        let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
+        let site = first.rule.site.clone();
+        let room = TRIALS_MAX.saturating_sub(self.on_trial(&site).len());
+        let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
         for id in candidates.into_iter().take(room) {
@@ -207,7 +206,7 @@ impl RuleBook {
             entry.refused.clear();
             self.become_state(id, RuleState::Shadow, "on trial", now);
         }
-        self.doubt_due.insert(own);
+        self.doubt_due.insert(site);
         Ok(())
     }
 
@@ -222,9 +221,7 @@ impl RuleBook {
         for site in std::mem::take(&mut self.doubt_due) {
             let of_site = |entry: &&Entry| entry.rule.site == site;
             let refuted = |entry: &&Entry| {
-                let evidence = &entry.rule.evidence;
-                let failed = evidence.draws_failed + evidence.audits_failed > 0;
-                failed && entry.rule.state == RuleState::Retired
+                entry.rule.state == RuleState::Retired && entry.rule.evidence.has_failed()
             };
             let refuted = self.entries.values().filter(of_site).filter(refuted).take(REFUTED_MAX);
             let refuted: Vec<SiteRules> = refuted
@@ -233,10 +230,7 @@ impl RuleBook {
             if refuted.is_empty() {
                 continue;
             }
-            let live = |entry: &&Entry| {
-                matches!(entry.rule.state, RuleState::Enforced | RuleState::Shadow)
-                    && !entry.doubted
-            };
+            let live = |entry: &&Entry| entry.rule.state.hides() && !entry.doubted;
             let live = self.entries.values().filter(of_site).filter(live);
             let rules = SiteRules::compile(live.map(|entry| &entry.rule))?;
             let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
@@ -256,7 +250,6 @@ impl RuleBook {
             for id in doubted {
                 if let Some(entry) = self.entries.get_mut(&id) {
                     entry.doubted = true;
-                    self.changed = true;
                 }
             }
         }
@@ -335,8 +328,7 @@ impl RuleBook {
         let mut records = KindRecords::default();
         for entry in self.entries.values() {
             let Entry { rule, retired, .. } = entry;
-            let evidence = &rule.evidence;
-            let failed = evidence.draws_failed + evidence.audits_failed > 0;
+            let failed = rule.evidence.has_failed();
             let wrong = failed && *retired > 0 && entry.agreed() >= REPEATED;
             let right = !failed && rule.state == RuleState::Enforced;
             let kind = std::mem::discriminant(&rule.rule);
@@ -352,9 +344,8 @@ impl RuleBook {
         let mut sampled = Sampled::default();
         let Some(entry) = self.entries.get(&id) else { return Ok(sampled) };
         let site = &entry.rule.site;
-        let live = |other: &&super::book::Entry| {
-            let tried = matches!(other.rule.state, RuleState::Enforced | RuleState::Shadow);
-            other.rule.site == *site && (tried || other.rule.id == id)
+        let live = |other: &&Entry| {
+            other.rule.site == *site && (other.rule.state.hides() || other.rule.id == id)
         };
         let rules = SiteRules::compile(self.entries.values().filter(live).map(|e| &e.rule))?;
         let Some(window) = self.miner.window(site) else { return Ok(sampled) };

@@ -38,7 +38,6 @@ impl RuleBook {
         }
         if self.by_pairs {
             self.doubt()?;
-            self.changed = false;
         }
         self.version += 1;
         self.rule_set().map(Some)

@@ -204,6 +204,13 @@ pub enum RuleState {
     Retired,
 }
 
+impl RuleState {
+    /// Returns true where a crawl hides URLs by such a rule: it is in force, or on trial.
+    pub(crate) fn hides(self) -> bool {
+        matches!(self, RuleState::Enforced | RuleState::Shadow)
+    }
+}
+
 /// What speaks for and against a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -229,6 +236,13 @@ pub struct Evidence {
     pub audits_failed: u32,
     /// Fetches avoided.
     pub suppressed: u64,
+}
+
+impl Evidence {
+    /// Returns true where a draw or an audit showed another document.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.draws_failed + self.audits_failed > 0
+    }
 }
 
 /// A DUST rule of one site.

@@ -14,7 +14,7 @@ use super::bucket::{self, Bucket};
 use super::parts::sort_by_hash;
 use super::settings::Settings;
 use super::similar::Likeness;
-use super::table::Table;
+use super::table::{Table, roomy};
 use super::token::{TokenId, is_semiperiodic};
 
 /// A pair of substrings, each of which may be the one to replace, and how often the log shows them
@@ -112,10 +112,6 @@ impl<'t, 'a> Gather<'t, 'a> {
         settings: &'t Settings,
         capacity: usize,
     ) -> Self {
-        let mut instances = Vec::new();
-        // At once, so that it never moves; what is not written takes no memory. If there is less
-        // address space than that, it grows as it must.
-        let _ = instances.try_reserve_exact(capacity);
         let mut powers = vec![1u64];
         for at in 0..table.longest() {
             powers.push(powers[at].wrapping_mul(BASE));
@@ -125,7 +121,7 @@ impl<'t, 'a> Gather<'t, 'a> {
             likeness,
             settings,
             powers,
-            instances,
+            instances: roomy(capacity),
             capacity,
             overflowed: false,
             class_sizes: vec![0; CLASSES],

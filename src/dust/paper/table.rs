@@ -43,10 +43,8 @@ impl<'a> Table<'a> {
     /// Tokenizes and sorts a list.
     pub(super) fn new(list: &UrlList<'a>) -> Self {
         let mut texts = TokenTable::new();
-        let mut read: Vec<TokenId> = Vec::new();
-        // At once, for more than it can be, so that it never moves; what is not written takes no
-        // memory. If there is less address space than that, it grows as it must.
-        let _ = read.try_reserve_exact(list.urls.iter().map(|url| url.len() + 2).sum());
+        // A byte is a token at most, and a URL has two sentinels.
+        let mut read = roomy(list.urls.iter().map(|url| url.len() + 2).sum());
         let mut starts = Vec::with_capacity(list.len() + 1);
         let mut kept = Vec::with_capacity(list.len());
         starts.push(0);
@@ -145,6 +143,14 @@ impl<'a> Table<'a> {
     pub(super) fn longest(&self) -> usize {
         (0..self.len()).map(|place| self.url_len(place)).max().unwrap_or(0)
     }
+}
+
+/// Returns an empty list with room for so many, so that it never moves; what is not written takes
+/// no memory. If there is less address space than that, it grows as it must.
+pub(super) fn roomy<T>(most: usize) -> Vec<T> {
+    let mut list = Vec::new();
+    let _ = list.try_reserve_exact(most);
+    list
 }
 
 /// The URLs of a list in an order of their tokens.
