@@ -19,7 +19,7 @@ use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId, RuleSet, Text};
 use crate::frontier::UrlState;
-use crate::url::{CrawlUrl, Fingerprint};
+use crate::url::{CrawlUrl, Fingerprint, Site};
 
 /// Checks of one rule that are under way at a time: the outcome of one decides about the next.
 const AT_ONCE: u32 = 2;
@@ -37,6 +37,17 @@ const MEASURED_MAX: usize = 256;
 
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
+
+/// Pages of a site count two where they changed at a second look, and less one where they did not:
+/// from this sum on, the site is taken to change at each look, and up to that one to stand still.
+const RESTLESS_MIN: i32 = 8;
+const STEADY_MAX: i32 = -4;
+
+/// One in so many is looked at again all the same.
+const RESTLESS_EVERY: u64 = 16;
+
+/// Sites of which it is known whether their pages change at each look.
+const SITES_MAX: usize = 10_000;
 
 /// URLs of one rule that are looked at in one step.
 const ROWS_MAX: usize = 100_000;
@@ -65,6 +76,19 @@ pub(super) struct Checks {
     measured: HashMap<RuleId, usize>,
     /// Rules that needed no more of it under this version.
     enough: HashMap<RuleId, u64>,
+    /// Of each site, how far its pages change at a second look.
+    restless: HashMap<Site, i32>,
+}
+
+/// What is made of two pages that a rule takes for one and that have not the same words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// Nothing, until the one that stands for the other was looked at again.
+    LooksTwice,
+    /// The same page with another advertisement.
+    IsSame,
+    /// Two pages.
+    IsOther,
 }
 
 impl Checks {
@@ -89,6 +113,32 @@ impl Checks {
     /// Returns true where the check of a URL is awaited.
     pub(super) fn awaits(&self, url: Fingerprint) -> bool {
         self.awaited.contains_key(&url)
+    }
+
+    /// Returns what is made of a page that is not in every word like the one that stands for it, or
+    /// `is_other` than that. Where nothing is known of a site, that one is looked at again; on a
+    /// site whose pages change at each look, a few words more or less say nothing; on one whose
+    /// pages do not, a second look is for rules that are worth it.
+    pub(super) fn on_doubt(&self, url: &CrawlUrl, is_other: bool, is_distrusted: bool) -> Doubt {
+        let restless = self.restless.get(&url.site()).copied().unwrap_or(0);
+        let sampled = xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY);
+        match restless {
+            _ if sampled => Doubt::LooksTwice,
+            RESTLESS_MIN.. if !is_other => Doubt::IsSame,
+            ..=STEADY_MAX if is_distrusted => Doubt::IsOther,
+            _ => Doubt::LooksTwice,
+        }
+    }
+
+    /// Notes whether a page was the same, word for word, at a second look.
+    pub(super) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool) {
+        let site = url.site();
+        if self.restless.len() >= SITES_MAX && !self.restless.contains_key(&site) {
+            return;
+        }
+        let restless = self.restless.entry(site).or_default();
+        let step = if is_stable { -1 } else { 2 };
+        *restless = (*restless + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
     }
 
     fn has_room(&self, rules: &[RuleId]) -> bool {
@@ -269,7 +319,7 @@ impl State {
         Ok(any)
     }
 
-    /// Fetches some of what a rule set aside, from as many places as may be.
+    /// Fetches some of what a rule set aside, from as many places and for as many values as may be.
     fn prove_before_the_end(
         &mut self,
         batch: &mut Batch,
@@ -290,8 +340,8 @@ impl State {
             let stands = urls::get(&self.db, by)?.and_then(|r| CrawlUrl::parse(&r.url).ok());
             let stands = stands.is_some_and(|by| doubtful(&by, &set.canonize(&by).rules));
             if stands || doubtful(&url, &rules) {
-                let places = set.unproven_places(&url, &rules);
-                open.push((!self.can_testify(by)?, own, by, rules, places));
+                let open_at = set.open_at(&url, &rules);
+                open.push((!self.can_testify(by)?, own, by, rules, open_at));
             }
         }
         // First what can be compared; in the order of their hashes, which is no order.
@@ -300,7 +350,7 @@ impl State {
         let step = done.clamp(AT_ONCE as usize, STEP_MAX);
         let mut seen = BTreeSet::new();
         let (apart, alike): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|(.., places)| places.iter().any(|at| seen.insert(*at)));
+            open.into_iter().partition(|(.., open_at)| open_at.iter().any(|at| seen.insert(*at)));
         let mut any = false;
         for (_, own, by, rules, _) in apart.into_iter().chain(alike).take(step) {
             if self.restore_suppressed(batch, by, own)? {
@@ -388,5 +438,36 @@ impl State {
             Some(Fetched::Page { text: Text::Main(sketch), .. }) => xxh3_64(&sketch.mins),
             _ => 0,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn urls() -> impl Iterator<Item = CrawlUrl> {
+        (0..64).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}?sid=1")).unwrap())
+    }
+
+    fn count(checks: &Checks, is_other: bool, is_distrusted: bool, want: Doubt) -> usize {
+        urls().filter(|url| checks.on_doubt(url, is_other, is_distrusted) == want).count()
+    }
+
+    #[test]
+    fn second_looks_become_rare_where_they_say_the_same_each_time() {
+        let mut checks = Checks::default();
+        assert_eq!(count(&checks, false, true, Doubt::LooksTwice), 64, "nothing is known yet");
+        for url in urls().take(4) {
+            checks.looked_twice(&url, true);
+        }
+        assert!(count(&checks, false, true, Doubt::IsOther) > 50, "its pages stand still");
+        assert_eq!(count(&checks, false, false, Doubt::LooksTwice), 64, "a rule that is worth it");
+        for url in urls().take(10) {
+            checks.looked_twice(&url, false);
+        }
+        assert!(count(&checks, false, false, Doubt::IsSame) > 50, "its pages change at each look");
+        assert_eq!(count(&checks, true, true, Doubt::LooksTwice), 64, "another text is no change");
+        let looked = count(&checks, false, true, Doubt::LooksTwice);
+        assert!((1..14).contains(&looked), "{looked} of 64 are looked at all the same");
     }
 }

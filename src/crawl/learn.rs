@@ -1,6 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
 use super::admit::Admitted;
+use super::checks::Doubt;
 use super::discover::Link;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
@@ -16,7 +17,7 @@ use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{
-    Declared, Fetched, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
+    Declared, Fetched, Finding, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
 };
 use crate::fetch::{Answer, Outcome};
 use crate::filter::Found;
@@ -25,6 +26,11 @@ use crate::url::{CrawlUrl, Fingerprint, Host};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
+
+/// Words that a page may have more or fewer than the one that stands for it: a title of some words
+/// that says how it was asked for, and three on each side, which with it are no boilerplate. An
+/// entry of a list has more.
+const TITLE_WORDS_MAX: u32 = 12;
 
 /// How long the loop waits for the miner when nothing else is left to do.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
@@ -181,37 +187,64 @@ impl State {
         });
         let audited = if agrees { known } else { fetched };
         self.seen_of.note_audit();
-        let told = Audited { rules, pair: (rewritten, key.clone()), audited, known };
-        // Pages change between two fetches, and so does what is known of their site's boilerplate:
-        // before a rule is blamed, what stands for the URL is looked at again.
-        let stands = CrawlUrl::parse(&record.url).ok();
-        if let Some(stands) = stands.filter(|_| self.probes.len() < PROBES_MAX)
-            && matches!(known, Fetched::Page { .. })
-            && known.is_contradicted_by(audited)
-        {
-            let flight = ProbeFlight { asker: Asker::Audit(Box::new(told)), hops: 0 };
-            return Ok(self.enqueue_probe(batch, &stands, flight)?);
+        // Where a rule is known to fail, nothing more is learned of it.
+        if set.audits_all(&rewritten, &rules) {
+            return Ok(());
         }
-        self.tell_audited(told, now);
+        // Pages change between two fetches, and so does what is known of their site's boilerplate:
+        // before a rule is blamed, what stands for the URL is looked at again. So it is where the
+        // two are much alike, unless it is known how far the pages of this site change.
+        let is_other = matches!(known, Fetched::Page { .. }) && known.is_contradicted_by(audited);
+        let doubt = (is_other || is_unlike(known, audited))
+            .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
+        let told = Audited { rules, pair: (rewritten, key.clone()), audited, known };
+        match doubt {
+            Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
+                return self.look_twice(batch, &record.url, told);
+            }
+            Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now),
+            _ => self.tell_audited(told, None, now),
+        }
         Ok(())
     }
 
-    fn tell_audited(&mut self, told: Audited, now: Timestamp) {
-        let Audited { rules, pair, audited, known } = told;
-        self.tell(Tell::Audited(rules, Box::new(pair), audited, known, now));
+    /// Fetches once more what stands for a URL that did not agree with it.
+    fn look_twice(
+        &mut self,
+        batch: &mut Batch,
+        stands: &str,
+        told: Audited,
+    ) -> Result<(), CrawlError> {
+        if let Ok(stands) = CrawlUrl::parse(stands) {
+            let flight = ProbeFlight { asker: Asker::Audit(Box::new(told)), hops: 0 };
+            self.enqueue_probe(batch, &stands, flight)?;
+        }
+        Ok(())
     }
 
-    /// Tells of an audit that did not agree, given what stands for the URL shows now. A page that
-    /// is no longer what it was proves nothing.
+    /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
+    fn tell_audited(&mut self, told: Audited, found: Option<Finding>, now: Timestamp) {
+        let Audited { rules, pair, audited, known } = told;
+        let found = found.unwrap_or_else(|| known.judged_by(audited));
+        self.tell(Tell::Audited(rules, Box::new(pair), found, now));
+    }
+
+    /// Tells of an audit that did not agree, or not in every word, given what stands for the URL
+    /// shows now. A page that is no longer what it was proves nothing. One that is, word for word,
+    /// is another page than one with more words or fewer.
     fn tell_verified(&mut self, told: Audited, now_shown: Fetched, now: Timestamp) {
-        let told = match now_shown {
-            Fetched::Page { .. } if !now_shown.is_contradicted_by(told.audited) => {
-                Audited { known: now_shown, ..told }
-            }
-            Fetched::Page { .. } if told.known.is_contradicted_by(now_shown) => return,
-            _ => told,
-        };
-        self.tell_audited(told, now);
+        let is_page = matches!(now_shown, Fetched::Page { .. });
+        let is_stable = told.known.has_words_of(now_shown);
+        if is_page {
+            self.checks.looked_twice(&told.pair.0, is_stable);
+        }
+        if is_page && !now_shown.is_contradicted_by(told.audited) {
+            let is_unlike = is_unlike(now_shown, told.audited);
+            let found = (is_stable && is_unlike).then_some(Finding::Failed);
+            self.tell_audited(Audited { known: now_shown, ..told }, found, now);
+        } else if !is_page || !told.known.is_contradicted_by(now_shown) {
+            self.tell_audited(told, None, now);
+        }
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
@@ -481,6 +514,11 @@ fn declarations(url: &CrawlUrl, answer: &Answer, facts: &PageFacts) -> Vec<Decla
         facts.links.iter().filter(of_sitemap).map(|link| &link.url).take(LISTED_MAX),
     ));
     rules
+}
+
+/// Returns true where two pages are much alike, but one has more words than a title makes up for.
+fn is_unlike(known: Fetched, audited: Fetched) -> bool {
+    known.differs_by(audited).is_some_and(|words| words > TITLE_WORDS_MAX)
 }
 
 /// Returns what a page shows the miner.

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::dust::declared::DeclaredRule;
 use crate::dust::{
-    self, Fetched, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet, RuleState,
+    self, Fetched, Finding, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet,
+    RuleState,
 };
 use crate::url::{CrawlUrl, Site};
 
@@ -73,8 +74,8 @@ pub(super) enum Tell {
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
-    /// An audited URL with its key, what it showed, and what the one that stands for it had shown.
-    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl)>, Fetched, Fetched, Timestamp),
+    /// An audited URL with its key, and what it says of the rules.
+    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl)>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
@@ -240,8 +241,8 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, pair, audited, known, now) => {
-                self.book.audit_result(&rules, (&pair.0, &pair.1), audited, known, now);
+            Tell::Audited(rules, pair, finding, now) => {
+                self.book.audit_result(&rules, (&pair.0, &pair.1), finding, now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {

@@ -1,39 +1,58 @@
 //! What rules in force are measured by: suppressed URLs that are fetched all the same.
 //!
 //! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
-//! that disagrees there says nothing about the places where the rule holds.
+//! that disagrees there, or in a place that was opened before, says nothing about those where the
+//! rule has often held: it is out of force where it failed, and on probation elsewhere.
 
-use super::book::RuleBook;
-use super::evidence::Text;
-use super::fetched::{Fetched, agreement};
-use super::pairs::{ODDS_WRONG, POOLED};
+use super::book::{Entry, RuleBook};
+use super::pairs::POOLED;
+use super::proven::{PLACES_MAX, Places, places};
 use super::rule::{RuleId, RuleState};
-use super::validate::{Finding, PLACES_MAX, places};
+use super::shape::ODDS_WRONG;
+use super::validate::Finding;
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
 
 /// Failures of which one may be an accident: a page that shows something else each time.
 const FAILURES_MIN: u32 = 2;
 
+/// Pairs in one place of which one may be such an accident.
+const FORGIVES_AFTER: u32 = 40;
+
+/// Pairs that agree elsewhere if a rule is to outlive its failure in one place.
+const ELSEWHERE_MIN: u32 = 10;
+
+/// Places in which a rule has failed after which it holds in none.
+const REFUSED_MAX: usize = 8;
+
+impl Entry {
+    /// Takes the rule out of force in some places; in others it must prove itself in each.
+    fn refuse(&mut self, places: impl IntoIterator<Item = u64>) {
+        self.refused.extend(places);
+        self.doubted = true;
+    }
+
+    /// Returns the part of the site in which a rule failed, if it holds in others.
+    fn failed_part(&self, here: &Places) -> Option<u64> {
+        let (part, agreed) = self.proven.as_ref()?.weak_part(here, ELSEWHERE_MIN)?;
+        let may_be_accident = agreed >= FORGIVES_AFTER && self.audit.blamed + 1 < FAILURES_MIN;
+        (!may_be_accident && self.refused.len() < REFUSED_MAX).then_some(part)
+    }
+}
+
 impl RuleBook {
-    /// Takes in the audit of a suppressed URL, given with its key: what it showed, and what its
+    /// Takes in the audit of a suppressed URL, given with its key: what it showed beside what its
     /// key's page had shown.
     pub fn audit_result(
         &mut self,
         rules: &[RuleId],
         (url, key): (&CrawlUrl, &CrawlUrl),
-        audited: Fetched,
-        known: Fetched,
+        finding: Finding,
         now: Timestamp,
     ) {
-        let dead =
-            matches!(known, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
-        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
-        // A page that is known by a dead, forbidden or junk form alone is lost.
-        let finding = if dead && alive { Finding::Failed } else { agreement(known, audited) };
-        let kinds = self.record_of_kinds();
+        let records = self.record_of_shapes();
         let priors = rules.iter().map(|id| {
-            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| kinds.odds_wrong(e));
+            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| records.odds_wrong(e));
             (self.agreed_elsewhere(*id) / POOLED, odds)
         });
         let priors: Vec<(u32, f64)> = priors.collect();
@@ -47,28 +66,47 @@ impl RuleBook {
             if entry.rule.state != RuleState::Enforced {
                 continue;
             }
-            let share = self.settings.validate.share_after(entry.agreed() + pooled, odds);
+            let here = places(url, key);
+            if here.iter().any(|place| entry.refused.contains(place)) {
+                continue;
+            }
+            let share = |entry: &Entry| {
+                let agreed = entry.proven.as_ref().map(|proven| proven.least_in(&here));
+                let agreed = agreed.unwrap_or(entry.agreed()) + pooled;
+                self.settings.validate.share_after(agreed, odds)
+            };
+            let before = share(entry);
             match finding {
                 Finding::Same => entry.rule.evidence.audits_same += 1,
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
             }
-            // Published in steps: a share that is a little too large costs a fetch or two.
-            let next = self.settings.validate.share_after(entry.agreed() + pooled, odds);
-            self.changed |= self.by_pairs && next < share;
+            let is_new = |at: &&u64| entry.proven.as_ref().is_some_and(|p| !p.holds_in(**at));
+            let new: Vec<u64> = here.iter().filter(is_new).copied().collect();
+            let has_room = entry.proven.as_ref().is_some_and(|p| p.places() < PLACES_MAX);
             if let Some(proven) = &mut entry.proven
-                && proven.len() < PLACES_MAX
-                && places(url, key).iter().any(|place| !proven.contains(place))
+                && finding == Finding::Same
+                && (new.is_empty() || has_room)
             {
+                self.changed |= !new.is_empty() || proven.unproven_values(url).next().is_some();
+                proven.add(url, key);
+            }
+            // Published in steps: a share that is a little too large costs a fetch or two.
+            self.changed |= self.by_pairs && share(entry) < before;
+            if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                let here = places(url, key);
-                match finding {
-                    Finding::Same => proven.extend(here),
-                    Finding::Failed => {
-                        entry.refused.extend(here.iter().filter(|at| !proven.contains(at)));
-                    }
-                    Finding::Unclear => continue,
+                if finding == Finding::Failed {
+                    entry.refuse(new);
+                    self.changed = true;
                 }
+                continue;
+            }
+            if self.by_pairs
+                && finding == Finding::Failed
+                && blamed == Some(*id)
+                && let Some(part) = entry.failed_part(&here)
+            {
+                entry.refuse([part]);
                 self.changed = true;
                 continue;
             }

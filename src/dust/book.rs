@@ -17,6 +17,7 @@ use super::live::rewrite;
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
 use super::prior;
+use super::proven::Proven;
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
 use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
 use crate::clock::Timestamp;
@@ -102,16 +103,16 @@ pub(crate) struct Entry {
     pub(crate) audit: Audit,
     pub(crate) retry_at: Timestamp,
     pub(crate) retired: u32,
-    /// Places of the site in which it is proved; everywhere, if there are none to tell.
+    /// Where and for what it is proved; everywhere and for all, if there is nothing to tell.
     #[serde(default)]
-    pub(crate) proven: Option<BTreeSet<u64>>,
+    pub(crate) proven: Option<Proven>,
     /// Places in which it failed: there it is not applied.
     #[serde(default)]
     pub(crate) refused: BTreeSet<u64>,
     /// Its trial by pairs.
     #[serde(default)]
     pub(crate) pairs: Pairs,
-    /// It does to some URL what a rule did that was refuted.
+    /// It does to some URL what a rule did that was refuted, or failed in a part of its site.
     #[serde(default)]
     pub(crate) doubted: bool,
     #[serde(skip)]
@@ -734,7 +735,8 @@ impl RuleBook {
         }
         let credit = self.settings.validate.credit(&entry.rule.evidence, entry.rule.source);
         let draws_min = self.settings.validate.draws_min(entry.rule.source);
-        let trial = Trial::new(id, draws, credit, draws_min);
+        let mut trial = Trial::new(id, draws, credit, draws_min);
+        trial.proven = Proven::of(&entry.rule.rule);
         if let Some(entry) = self.entries.get_mut(&id) {
             entry.trial = Some(trial);
         }

@@ -25,6 +25,15 @@ pub enum DecodeError {
     Window(usize),
 }
 
+/// Version of the kept rules, which is not that of rule files.
+const ROWS_FORMAT: u32 = 2;
+
+/// What kept rules of every version begin with.
+#[derive(Deserialize)]
+struct Header {
+    format: u32,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Rows {
     format: u32,
@@ -39,7 +48,7 @@ impl RuleBook {
     /// Returns the rules, their evidence and what probes showed.
     pub fn encode_rules(&self) -> Vec<u8> {
         let rows = Rows {
-            format: FORMAT,
+            format: ROWS_FORMAT,
             version: self.version,
             entries: self.entries.values().map(Entry::kept).collect(),
             spending: self.spending.iter().map(|(site, s)| (site.clone(), *s)).collect(),
@@ -72,11 +81,13 @@ impl RuleBook {
         rules: &[u8],
         sites: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<RuleBook, DecodeError> {
-        let rows: Rows =
-            serde_json::from_slice(rules).map_err(|error| DecodeError::Rules(error.to_string()))?;
-        if rows.format != FORMAT {
-            return Err(DecodeError::Rules(format!("format {}", rows.format)));
+        let unreadable = |error: serde_json::Error| DecodeError::Rules(error.to_string());
+        let header: Header = serde_json::from_slice(rules).map_err(unreadable)?;
+        if header.format != ROWS_FORMAT {
+            let why = format!("format {}, where {ROWS_FORMAT} is known", header.format);
+            return Err(DecodeError::Rules(why));
         }
+        let rows: Rows = serde_json::from_slice(rules).map_err(unreadable)?;
         let mut book = RuleBook::new(settings);
         book.version = rows.version;
         book.spending = rows.spending.into_iter().collect();
@@ -317,5 +328,13 @@ mod tests {
             let _ = decode_window(&bytes);
         }
         assert!(RuleBook::decode(Settings::default(), b"{}", []).is_err());
+    }
+
+    #[test]
+    fn rules_kept_by_another_version_are_refused_by_their_format() {
+        let kept = br#"{"format":1,"entries":[{"proven":[1,2]}]}"#;
+        let refused = RuleBook::decode(Settings::default(), kept, []).map(|_| ());
+        let why = "format 1, where 2 is known".to_owned();
+        assert_eq!(refused, Err(DecodeError::Rules(why)));
     }
 }

@@ -33,9 +33,46 @@ pub enum Fetched {
 }
 
 impl Fetched {
+    /// Returns what it says of a rule that one URL showed this, which stands for another one, and
+    /// the other showed `audited`.
+    pub fn judged_by(self, audited: Fetched) -> Finding {
+        let dead =
+            matches!(self, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
+        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
+        // A page that is known by a dead, forbidden or junk form alone is lost.
+        if dead && alive { Finding::Failed } else { agreement(self, audited) }
+    }
+
     /// Returns true where a later fetch shows what certainly is not the page that was known.
     pub(crate) fn is_contradicted_by(self, later: Fetched) -> bool {
         agreement(self, later) == Finding::Failed
+    }
+
+    /// Returns by how many words a later fetch shows more or fewer, where it shows a text that is
+    /// much like this one, but not the same words, and not as many: the same page with another
+    /// advertisement or under another title, or a list with an entry more.
+    pub(crate) fn differs_by(self, later: Fetched) -> Option<u32> {
+        let (words, words_later) = (self.words()?, later.words()?);
+        let alike = !self.has_words_of(later) && agreement(self, later) != Finding::Failed;
+        (words != words_later && alike).then(|| words.abs_diff(words_later))
+    }
+
+    /// Returns true where two fetches showed the very same words.
+    pub(crate) fn has_words_of(self, other: Fetched) -> bool {
+        let (Fetched::Page { digest, bag, .. }, Fetched::Page { digest: d, bag: b, .. }) =
+            (self, other)
+        else {
+            return false;
+        };
+        digest.is_some() && digest == d || bag.is_some() && bag == b
+    }
+
+    /// Returns the number of words of the main text of a page that can bear witness.
+    fn words(self) -> Option<u32> {
+        match self {
+            Fetched::Page { text: Text::Main(sketch), junk: false, .. } => Some(sketch.shingles),
+            _ => None,
+        }
     }
 }
 
@@ -75,5 +112,37 @@ pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
         },
         (Text::Main(a), Text::Unknown) if a.shingles >= SUBSTANTIAL_SHINGLES => Finding::Failed,
         _ => Finding::Unclear,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sketch::Sketch;
+    use super::*;
+
+    /// A page of words, of which the first ones are its own.
+    fn page(words: std::ops::Range<u64>) -> Fetched {
+        let bag = super::super::sketch::bag(words.clone());
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag: Some(bag), junk: false }
+    }
+
+    #[test]
+    fn a_list_with_an_entry_more_is_alike_but_differs_by_its_words() {
+        let list = page(0..300);
+        assert_eq!(list.judged_by(page(0..316)), Finding::Same);
+        assert_eq!(list.differs_by(page(0..316)), Some(16));
+        assert_eq!(list.differs_by(page(0..300)), None);
+        assert!(list.has_words_of(page(0..300)) && !list.has_words_of(page(0..316)));
+        // What is another text anyway differs by more than words can tell.
+        assert_eq!(list.differs_by(page(5_000..5_300)), None);
+        assert_eq!(list.judged_by(page(5_000..5_300)), Finding::Failed);
+    }
+
+    #[test]
+    fn a_page_that_is_known_by_a_dead_form_alone_is_lost() {
+        assert_eq!(Fetched::Gone.judged_by(page(0..300)), Finding::Failed);
+        assert_eq!(page(0..300).judged_by(Fetched::Gone), Finding::Failed);
+        assert_eq!(page(0..300).judged_by(Fetched::Unavailable), Finding::Unclear);
     }
 }

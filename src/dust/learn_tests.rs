@@ -6,8 +6,8 @@ use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::{Declared, Observation, Text};
 use super::fetched::Fetched;
 use super::learn::{Fetcher, Report, learn};
-use super::pairs::ODDS_WRONG;
 use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
+use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
@@ -302,16 +302,21 @@ fn a_site_that_changes_its_habits_gets_its_pages_back() {
     // A place like those that the rule was proved in.
     let url = CrawlUrl::parse("http://example.com/item_7").unwrap();
     for i in 0..50 {
-        book.audit_result(&[rule], (&url, &url), fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), fetched(i).judged_by(fetched(i)), Timestamp::ZERO);
     }
     assert!(book.take_events().is_empty());
-    book.audit_result(&[rule], (&url, &url), fetched(1), Fetched::Gone, Timestamp::ZERO);
+    book.audit_result(&[rule], (&url, &url), Fetched::Gone.judged_by(fetched(1)), Timestamp::ZERO);
     assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
     for i in 0..50 {
-        book.audit_result(&[rule], (&url, &url), fetched(i), fetched(i), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), fetched(i).judged_by(fetched(i)), Timestamp::ZERO);
     }
     let drift = (1..=10).find(|i| {
-        book.audit_result(&[rule], (&url, &url), fetched(*i), fetched(i + 1), Timestamp::ZERO);
+        book.audit_result(
+            &[rule],
+            (&url, &url),
+            fetched(i + 1).judged_by(fetched(*i)),
+            Timestamp::ZERO,
+        );
         book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)
     });
     assert_eq!(drift, Some(1), "no rule fails twice");
@@ -385,21 +390,20 @@ fn where_a_rule_is_not_proved_it_is_checked_and_where_it_failed_it_is_not_applie
     let page =
         |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
     let other = url("/item_7?view=y&z=1");
-    book.audit_result(&[rule], (&other, &other), page(3), page(3), Timestamp::ZERO);
+    book.audit_result(&[rule], (&other, &other), page(3).judged_by(page(3)), Timestamp::ZERO);
     assert!(!unproved(&book, &other), "one agreement opens a place");
     for document in 1..=10 {
         book.audit_result(
             &[rule],
             (&new, &new),
-            page(document),
-            page(document + 1),
+            page(document + 1).judged_by(page(document)),
             Timestamp::ZERO,
         );
     }
     let state = book.rule(rule).map(|rule| rule.state);
     assert_eq!(state, Some(RuleState::Enforced), "it still holds where it was proved");
     assert!(many().all(|url| audits(&book, &url)), "and is not applied where it fails");
-    book.audit_result(&[rule], (&new, &new), page(3), page(3), Timestamp::ZERO);
+    book.audit_result(&[rule], (&new, &new), page(3).judged_by(page(3)), Timestamp::ZERO);
     assert!(many().all(|url| audits(&book, &url)), "also where it holds now and then");
 }
 
@@ -441,7 +445,7 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
             |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
         if let Some(held) = held.filter(|_| !rules.is_empty()) {
             let pair = (&own, &key);
-            book.audit_result(&rules, pair, show(document), show(held), Timestamp::ZERO);
+            book.audit_result(&rules, pair, show(held).judged_by(show(document)), Timestamp::ZERO);
         }
         holders.entry(key).or_insert(document);
         book.observe(&page(own, text(document)));
@@ -591,6 +595,60 @@ fn what_is_left_of_a_wrong_rule_loses_nothing_either() {
     assert!(fetched.len() < all.len() * 9 / 10, "{} of {}", fetched.len(), all.len());
 }
 
+/// Crawls a model site by pairs and checks that each of its documents was reached, and that at
+/// least so many fetches were saved.
+fn assert_nothing_lost(serve: fn(&CrawlUrl) -> Option<u64>, tails: &[String], saved_min: usize) {
+    let (book, fetched) = crawl_by_pairs(Model { serve }, tails);
+    let documents = |urls: &[CrawlUrl]| urls.iter().filter_map(serve).collect::<BTreeSet<u64>>();
+    let all: Vec<CrawlUrl> = tails.iter().map(|tail| url(tail)).collect();
+    let rules: Vec<String> = book.rules().map(|rule| format!("{rule}: {:?}", rule.state)).collect();
+    let lost = documents(&all).len() - documents(&fetched).len();
+    assert_eq!(lost, 0, "{} of {} fetched under {rules:#?}", fetched.len(), all.len());
+    let saved = all.len() - fetched.len();
+    assert!(saved >= saved_min, "{saved} of {} saved under {rules:#?}", all.len());
+}
+
+/// Lists in parts: the first two parts of a list are all of it, or it has more.
+fn parts(url: &CrawlUrl) -> Option<u64> {
+    let list = number(url.path().strip_prefix("/list/")?)?;
+    let shown = parameter(url, "part").filter(|part| *part > 2).unwrap_or(0);
+    Some(list * 10 + shown)
+}
+
+#[test]
+fn a_parameter_is_dropped_for_no_value_that_was_not_seen_to_be_without_effect() {
+    let early = (0..200).flat_map(|list| {
+        let plain = format!("/list/{list}");
+        let part = format!("{plain}?part={}", 1 + list % 2);
+        [plain, part]
+    });
+    let late = [3, 4].map(|part| format!("/list/7?part={part}"));
+    let tails: Vec<String> = early.chain(late).collect();
+    assert_nothing_lost(parts, &tails, 80);
+}
+
+/// Pages of voyages, each under the names of two ships, which say nothing but in a log that began
+/// after the first two voyages.
+fn voyages(url: &CrawlUrl) -> Option<u64> {
+    let (view, voyage) = url.path()[1..].split_once('/')?;
+    let view = ["crew", "cargo", "route", "log"].iter().position(|name| *name == view)? as u64;
+    let voyage = number(voyage)?;
+    let other = view == 3 && voyage > 2 && url.path_and_query().ends_with("=beagle");
+    Some(view * 10_000 + voyage * 10 + u64::from(other))
+}
+
+#[test]
+fn words_are_exchanged_nowhere_but_where_they_often_proved_to_say_nothing() {
+    let of = |view: &'static str, voyages: u64| {
+        (0..voyages).flat_map(move |voyage| {
+            ["argo", "beagle"].map(|ship| format!("/{view}/{voyage}?ship={ship}"))
+        })
+    };
+    let views = of("crew", 100).chain(of("cargo", 100)).chain(of("route", 100));
+    let tails: Vec<String> = views.chain(of("log", 9)).collect();
+    assert_nothing_lost(voyages, &tails, 100);
+}
+
 #[test]
 fn the_more_pairs_agree_the_fewer_are_fetched_and_some_for_ever() {
     let settings = super::validate::Settings::default();
@@ -630,7 +688,7 @@ fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     let mut audit = |rules: &[RuleId], shown: u64, times: usize| {
         for _ in 0..times {
             let pair = (&found, &key);
-            book.audit_result(rules, pair, show(shown), show(1), Timestamp::ZERO);
+            book.audit_result(rules, pair, show(1).judged_by(show(shown)), Timestamp::ZERO);
         }
         let state = |id| book.rules().find(|rule| rule.id == id).unwrap().state;
         (state(sound_id), state(wrong_id))

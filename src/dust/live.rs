@@ -6,6 +6,7 @@
 //! which none is found in ten rounds keeps its own form.
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -13,13 +14,17 @@ use arc_swap::ArcSwap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::{Form, HashedMap, SiteRules};
+use super::proven::{Places, Proven, places};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
-use super::validate::{Places, Settings, places};
+use super::validate::Settings;
 use crate::url::{CrawlUrl, Site};
 
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
 const ROUNDS_MAX: usize = 10;
+
+/// Odds of being wrong from which a rule that fails is not looked at again.
+const ODDS_DISTRUSTED: f64 = 0.25;
 
 /// One million, the unit of the audit share.
 const MILLION: u64 = 1_000_000;
@@ -42,16 +47,45 @@ pub struct RuleSet {
 pub(crate) struct Standing {
     /// It is not proved yet: what it would suppress is set aside.
     pub(crate) on_trial: bool,
-    /// Places in which it is proved; everywhere, if there are none to tell.
-    pub(crate) proven: Option<BTreeSet<u64>>,
+    /// Where and for what it is proved; everywhere and for all, if there is nothing to tell.
+    pub(crate) proven: Option<Proven>,
+    /// It is proved in so many places that it holds in all.
+    pub(crate) everywhere: bool,
     /// Places in which it failed.
     pub(crate) refused: BTreeSet<u64>,
     /// Share of what it suppresses that is fetched all the same, where it has one of its own.
     pub(crate) audit_share: Option<f64>,
+    /// The same by the number of pairs that agreed in a place, where places count for themselves.
+    pub(crate) shares_of_place: Vec<f64>,
     /// Pairs that have agreed.
     pub(crate) agreed: u32,
     /// Odds that it is wrong, where pairs prove it.
     pub(crate) odds: Option<f64>,
+}
+
+impl Standing {
+    /// Returns true where the rule is not proved in some of these places.
+    fn is_open_in(&self, places: &Places) -> bool {
+        let proven = self.proven.as_ref().filter(|_| !self.everywhere);
+        proven.is_some_and(|proven| places.iter().any(|place| !proven.holds_in(*place)))
+    }
+
+    /// Returns true where the rule is not proved for some value that it drops.
+    fn is_open_for(&self, url: &CrawlUrl) -> bool {
+        self.proven.as_ref().is_some_and(|proven| proven.unproven_values(url).next().is_some())
+    }
+
+    /// Returns the share of what it suppresses in these places that is fetched all the same.
+    fn share_in(&self, places: impl FnOnce() -> Places) -> Option<f64> {
+        let proven = self.proven.as_ref().filter(|_| !self.everywhere);
+        match (proven, self.shares_of_place.last()) {
+            (Some(proven), Some(last)) => {
+                let agreed = proven.least_in(&places()) as usize;
+                Some(*self.shares_of_place.get(agreed).unwrap_or(last))
+            }
+            _ => self.audit_share,
+        }
+    }
 }
 
 /// The key under which a URL is known, and the rules that led to it.
@@ -110,36 +144,42 @@ impl RuleSet {
         self
     }
 
-    /// Returns true where one of these rules is on trial, or not proved in this URL's places: what
-    /// they would suppress is set aside, and some of it fetched as found, until that proves them.
+    /// Returns true where one of these rules is on trial, or not proved in this URL's places or for
+    /// its values: what they would suppress is set aside, and some of it fetched as found, until
+    /// that proves them.
     pub fn must_prove(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        let mut here = None;
-        rules.iter().filter_map(|rule| self.standings.get(rule)).any(|standing| {
-            standing.on_trial
-                || standing.proven.as_ref().is_some_and(|proven| {
-                    let here = here.get_or_insert_with(|| self.places_of(url));
-                    here.iter().any(|place| !proven.contains(place))
-                })
-        })
+        let here = LazyCell::new(|| self.places_of(url));
+        let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        standings.any(|of| of.on_trial || of.is_open_in(&here) || of.is_open_for(url))
     }
 
     fn places_of(&self, url: &CrawlUrl) -> Places {
         places(url, &self.canonize(url).key)
     }
 
-    /// Returns the places of a URL in which one of these rules is not proved.
-    pub(crate) fn unproven_places(&self, url: &CrawlUrl, rules: &[RuleId]) -> Vec<u64> {
-        let proven = |place: &u64| {
-            let standings = rules.iter().filter_map(|rule| self.standings.get(rule));
-            standings.filter_map(|s| s.proven.as_ref()).all(|proven| proven.contains(place))
-        };
-        self.places_of(url).into_iter().filter(|place| !proven(place)).collect()
+    /// Returns names of the places and values of a URL in and for which one of these rules is not
+    /// proved.
+    pub(crate) fn open_at(&self, url: &CrawlUrl, rules: &[RuleId]) -> Vec<u64> {
+        let here = self.places_of(url);
+        let mut open = Vec::new();
+        for standing in rules.iter().filter_map(|rule| self.standings.get(rule)) {
+            let Some(proven) = &standing.proven else { continue };
+            open.extend(proven.unproven_values(url));
+            if !standing.everywhere {
+                open.extend(here.iter().filter(|place| !proven.holds_in(**place)));
+            }
+        }
+        open
     }
 
-    /// Returns true where a rule of the set is on trial, or proved in some places only.
+    /// Returns true where a rule of the set is on trial, or proved in some places or for some
+    /// values only.
     pub fn is_limited(&self, rule: RuleId) -> bool {
-        let standing = self.standings.get(&rule);
-        standing.is_some_and(|standing| standing.on_trial || standing.proven.is_some())
+        self.standings.get(&rule).is_some_and(|standing| {
+            let proven = standing.proven.as_ref();
+            standing.on_trial
+                || proven.is_some_and(|p| !standing.everywhere || p.is_limited_to_values())
+        })
     }
 
     /// Returns true where one of these rules failed in the places of this URL, so that nothing is
@@ -155,6 +195,13 @@ impl RuleSet {
             !standing.refused.is_empty()
                 && self.places_of(url).iter().any(|place| standing.refused.contains(place))
         })
+    }
+
+    /// Returns true where one of these rules is so likely wrong that its failure needs no second
+    /// look.
+    pub(crate) fn distrusts(&self, rules: &[RuleId]) -> bool {
+        let mut odds = rules.iter().filter_map(|rule| self.standings.get(rule)?.odds);
+        odds.any(|odds| odds >= ODDS_DISTRUSTED)
     }
 
     /// Returns true where the last audits of a rule raised a doubt.
@@ -215,7 +262,9 @@ impl RuleSet {
             return false;
         }
         let doubted = rules.iter().any(|rule| self.doubts(*rule));
-        let shares = rules.iter().filter_map(|rule| self.standings.get(rule)?.audit_share);
+        let here = LazyCell::new(|| self.places_of(url));
+        let standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        let shares = standings.filter_map(|standing| standing.share_in(|| *here));
         // The rule that is known least decides.
         let share = shares.map(|share| (share * MILLION as f64) as u64).max();
         let share = share.unwrap_or(u64::from(self.audit_per_million));

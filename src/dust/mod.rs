@@ -31,9 +31,11 @@ mod pairs;
 pub mod paper;
 mod prior;
 mod propose;
+mod proven;
 mod publish;
 pub mod rule;
 mod search;
+mod shape;
 pub mod sketch;
 pub mod validate;
 
@@ -45,3 +47,4 @@ pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
 pub use sketch::{Likeness, Sketch};
+pub use validate::Finding;

@@ -12,14 +12,19 @@
 //! another document with a chance of about (1 - c) / c / (n + 1)(n + 2), where c is the share of
 //! true rules among those that are tried. The chance times the number of URLs to be hidden is what
 //! may be lost; so pairs go on being fetched after the rule is in force, the fewer the more have
-//! agreed ([`Settings::share_after`]). The share of true rules is that of the site itself: where
-//! half of what repeats itself is refuted, as in a repository that shows each file at each commit,
-//! all URLs of a rule are fetched until twenty or thirty of them have agreed. And where that became
-//! known only after a rule had hidden its URLs, some of these are fetched before the crawl ends, as
-//! many as would have been ([`Settings::agreed_among`]).
+//! agreed ([`Settings::share_after`]). The share of true rules is at first that of their shape
+//! ([`super::shape`]), then that of the site itself: where half of what repeats itself is refuted,
+//! as in a repository that shows each file at each commit, all URLs of a rule are fetched until
+//! twenty or thirty of them have agreed. And where that became known only after a rule had hidden
+//! its URLs, some of these are fetched before the crawl ends, as many as would have been
+//! ([`Settings::agreed_among`]).
+//!
+//! What agreed is counted in each place of the site for itself, and for each value of a parameter
+//! until five were without effect ([`super::proven`]): a list is cut where other views say nothing
+//! of its length. A rule that fails in one place may go on in the others; there it must prove
+//! itself as one does that is as likely wrong as right.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::mem::Discriminant;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +34,10 @@ use super::evidence::{Doc, Page};
 use super::fetched::speaks;
 use super::live::rewrite;
 use super::prior;
-use super::rule::{RuleError, RuleId, RuleKind, RuleState, Source};
-use super::validate::{Finding, Settings, Standing, places};
+use super::proven::Proven;
+use super::rule::{RuleError, RuleId, RuleState, Source};
+use super::shape::{ODDS_WRONG, Shape, odds_before};
+use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -42,10 +49,6 @@ const FORGIVES_AFTER: u32 = 40;
 
 /// Pairs of other sites that count as one.
 pub(super) const POOLED: u32 = 4;
-
-/// Wrong rules among those that are tried, for each true one: what precision the search has where
-/// nothing is known of a site.
-pub(crate) const ODDS_WRONG: f64 = 0.02;
 
 /// The least odds, however many rules have never failed: sites change.
 const ODDS_WRONG_MIN: f64 = 0.002;
@@ -66,6 +69,9 @@ const ODDS_WEIGHT: f64 = 5.0;
 /// Largest share of the URLs of a rule in force that is fetched all the same, at these odds; at
 /// twice the odds it is all of them.
 const SHARE_MAX: f64 = 0.5;
+
+/// Pairs in one place beyond which more of them say nothing new.
+const AGREED_MAX: u32 = 10_000;
 
 /// URLs of a rule beyond which their number asks for no further pairs.
 const URLS_MAX: u32 = 1_000_000;
@@ -118,6 +124,15 @@ impl Settings {
         (self.loss_price * odds * 2.0 / 3.0 / (n * n)).min(most).max(self.audit_share)
     }
 
+    /// Returns these shares for none to so many pairs that agreed beyond `pooled` ones, up to the
+    /// first share that falls no further.
+    pub(crate) fn shares_after(&self, pooled: u32, odds: f64) -> Vec<f64> {
+        let share = |agreed| self.share_after(agreed, odds);
+        let counts = pooled..pooled.saturating_add(AGREED_MAX);
+        let falling = counts.clone().take_while(|agreed| share(*agreed) > self.audit_share);
+        falling.map(share).chain([self.audit_share]).collect()
+    }
+
     /// Returns how many pairs have agreed by the time that so many URLs of a rule have come, if
     /// their share is fetched that these odds ask for from the first one on.
     pub(crate) fn agreed_among(&self, urls: u32, odds: f64) -> u32 {
@@ -130,40 +145,40 @@ impl Settings {
     }
 }
 
-/// Rules of one kind that were refuted, and those in force that never failed.
+/// Rules of one shape that were refuted, and those in force that never failed.
 #[derive(Clone, Copy, Default)]
-struct KindRecord {
+struct ShapeRecord {
     wrong: u32,
     right: u32,
 }
 
-impl KindRecord {
+impl ShapeRecord {
     fn add(&mut self, wrong: bool, right: bool) {
         self.wrong += u32::from(wrong);
         self.right += u32::from(right);
     }
 }
 
-/// How far rules have been right so far, by kind: on each site, and on all of them.
+/// How far rules have been right so far, by shape: on each site, and on all of them.
 #[derive(Default)]
-pub(super) struct KindRecords<'a> {
-    of_site: HashMap<(&'a Site, Discriminant<RuleKind>), KindRecord>,
-    of_all: HashMap<Discriminant<RuleKind>, KindRecord>,
+pub(super) struct ShapeRecords<'a> {
+    of_site: HashMap<(&'a Site, Shape), ShapeRecord>,
+    of_all: HashMap<Shape, ShapeRecord>,
 }
 
-impl KindRecords<'_> {
-    /// Returns the odds that a rule of this kind is wrong on its site: exchanged words may be an
+impl ShapeRecords<'_> {
+    /// Returns the odds that a rule of this shape is wrong on its site: exchanged words may be an
     /// accident where parameters are not. What other sites of the crawl show counts too, but less.
     /// One that does what a refuted rule did is as likely wrong as not.
     pub(super) fn odds_wrong(&self, of: &Entry) -> f64 {
         let least = if of.doubted { ODDS_DOUBTED } else { ODDS_WRONG_MIN };
         let of = &of.rule;
-        let kind = std::mem::discriminant(&of.rule);
-        let own = self.of_site.get(&(&of.site, kind)).copied().unwrap_or_default();
-        let all = self.of_all.get(&kind).copied().unwrap_or_default();
+        let shape = Shape::of(&of.rule);
+        let own = self.of_site.get(&(&of.site, shape)).copied().unwrap_or_default();
+        let all = self.of_all.get(&shape).copied().unwrap_or_default();
         let pooled = |own: u32, all: u32| f64::from(own) + f64::from(all - own) / f64::from(POOLED);
         let (wrong, right) = (pooled(own.wrong, all.wrong), pooled(own.right, all.right));
-        ((wrong + ODDS_WRONG * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(least)
+        ((wrong + odds_before(of) * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(least)
     }
 }
 
@@ -171,7 +186,7 @@ impl KindRecords<'_> {
 #[derive(Debug, Default)]
 struct Sampled {
     same: BTreeSet<u64>,
-    places: BTreeSet<u64>,
+    proven: Option<Proven>,
 }
 
 impl RuleBook {
@@ -202,7 +217,7 @@ impl RuleBook {
             let Some(entry) = self.entries.get_mut(&id) else { continue };
             let known = u32::try_from(sampled.same.len()).unwrap_or(u32::MAX);
             entry.pairs = Pairs { known, ..Pairs::default() };
-            entry.proven = Some(sampled.places);
+            entry.proven = sampled.proven;
             entry.refused.clear();
             self.become_state(id, RuleState::Shadow, "on trial", now);
         }
@@ -271,7 +286,8 @@ impl RuleBook {
             Finding::Same => {
                 pairs.same += 1;
                 evidence.draws_same += 1;
-                entry.proven.get_or_insert_default().extend(places(url, key));
+                let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
+                proven.add(url, key);
             }
             Finding::Failed => {
                 pairs.failed += 1;
@@ -321,19 +337,19 @@ impl RuleBook {
         agreed
     }
 
-    /// Tells how far the rules of each site and kind have been right so far. A rule that was
+    /// Tells how far the rules of each site and shape have been right so far. A rule that was
     /// refuted before it had agreed as often as most do when their trial begins says nothing about
     /// those that have.
-    pub(super) fn record_of_kinds(&self) -> KindRecords<'_> {
-        let mut records = KindRecords::default();
+    pub(super) fn record_of_shapes(&self) -> ShapeRecords<'_> {
+        let mut records = ShapeRecords::default();
         for entry in self.entries.values() {
             let Entry { rule, retired, .. } = entry;
             let failed = rule.evidence.has_failed();
             let wrong = failed && *retired > 0 && entry.agreed() >= REPEATED;
             let right = !failed && rule.state == RuleState::Enforced;
-            let kind = std::mem::discriminant(&rule.rule);
-            records.of_site.entry((&rule.site, kind)).or_default().add(wrong, right);
-            records.of_all.entry(kind).or_default().add(wrong, right);
+            let shape = Shape::of(&rule.rule);
+            records.of_site.entry((&rule.site, shape)).or_default().add(wrong, right);
+            records.of_all.entry(shape).or_default().add(wrong, right);
         }
         records
     }
@@ -343,6 +359,7 @@ impl RuleBook {
     fn sampled(&self, id: RuleId, urls: &[Option<CrawlUrl>]) -> Result<Sampled, RuleError> {
         let mut sampled = Sampled::default();
         let Some(entry) = self.entries.get(&id) else { return Ok(sampled) };
+        let proven = sampled.proven.insert(Proven::of(&entry.rule.rule));
         let site = &entry.rule.site;
         let live = |other: &&Entry| {
             other.rule.site == *site && (other.rule.state.hides() || other.rule.id == id)
@@ -360,7 +377,7 @@ impl RuleBook {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
                 if let Some(witness) = seen.agrees(others, &rules, key) {
                     sampled.same.insert(witness);
-                    sampled.places.extend(places(seen.url, key));
+                    proven.add(seen.url, key);
                 }
             }
         }

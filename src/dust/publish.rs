@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::book::{Entry, RuleBook};
 use super::live::{self, RuleSet};
 use super::pairs::POOLED;
+use super::proven::PLACES_MAX;
 use super::rule::{RuleError, RuleId, RuleKind, RuleState, Scope};
-use super::validate::PLACES_MAX;
 use crate::url::{CrawlUrl, Host, Site};
 
 /// Places of a whole host after which a name with and without `www.` is taken to be the same in
@@ -82,19 +82,27 @@ impl RuleBook {
         for entry in entries() {
             *pool.entry((&entry.rule.rule, &entry.rule.scope)).or_default() += entry.agreed();
         }
-        let agreed = |entry: &Entry| {
+        let pooled = |entry: &Entry| {
             let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
-            entry.agreed() + (all - entry.agreed()) / POOLED
+            (all - entry.agreed()) / POOLED
         };
-        let kinds = self.record_of_kinds();
+        let records = self.record_of_shapes();
         let standings = entries().map(|entry| {
-            let places = entry.proven.as_ref().filter(|places| places.len() < places_max(entry));
-            let (agreed, odds) = (agreed(entry), kinds.odds_wrong(entry));
+            let everywhere = entry.proven.as_ref().is_none_or(|p| p.places() >= places_max(entry));
+            let (pooled, odds) = (pooled(entry), records.odds_wrong(entry));
+            let agreed = entry.agreed() + pooled;
+            let by_place = self.by_pairs && !everywhere;
             let standing = live::Standing {
                 on_trial: tried(entry),
-                proven: places.cloned(),
+                proven: entry.proven.clone(),
+                everywhere,
                 refused: entry.refused.clone(),
                 audit_share: self.by_pairs.then(|| settings.share_after(agreed, odds)),
+                shares_of_place: if by_place {
+                    settings.shares_after(pooled, odds)
+                } else {
+                    Vec::new()
+                },
                 agreed,
                 odds: self.by_pairs.then_some(odds),
             };

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::proven::Proven;
 use super::rule::{Evidence, RuleId, Source, template};
 use super::sketch::mix;
 use crate::url::CrawlUrl;
@@ -191,8 +192,8 @@ pub(crate) struct Trial {
     /// Probe fetches spent.
     pub(crate) probes: u32,
     draws_min: u32,
-    /// Places of the site in which a draw showed the same document.
-    pub(crate) proven: BTreeSet<u64>,
+    /// Where and for what a draw showed the same document.
+    pub(crate) proven: Proven,
     /// URLs in sight that the rule rewrites.
     population: usize,
 }
@@ -238,7 +239,7 @@ impl Trial {
             pending: 0,
             probes: 0,
             draws_min,
-            proven: BTreeSet::new(),
+            proven: Proven::default(),
             population,
         }
     }
@@ -262,7 +263,7 @@ impl Trial {
         let stratum = draw.stratum;
         match finding {
             Finding::Same => {
-                self.proven.extend(places(&draw.url, &draw.outcome));
+                self.proven.add(&draw.url, &draw.outcome);
                 self.same += 1;
                 self.ratio += settings.success();
             }
@@ -355,7 +356,9 @@ fn stratify(urls: &[(CrawlUrl, CrawlUrl)]) -> Vec<String> {
     features.iter().map(name).collect()
 }
 
-fn features(url: &CrawlUrl) -> [String; 4] {
+/// Returns the host of a URL, the templates of its first two segments, and the names of its
+/// parameters.
+pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let mut segments = url.path()[1..].split('/');
     let mut segment = || template(segments.next().unwrap_or_default());
     let query = url.as_url().query().unwrap_or_default();
@@ -364,30 +367,6 @@ fn features(url: &CrawlUrl) -> [String; 4] {
     let names: Vec<&str> = names.into_iter().collect();
     [url.host_str().to_owned(), segment(), segment(), names.join("&")]
 }
-
-/// Most places of one kind that a rule is proved in; more first segments than this are names of
-/// items, not parts of the site.
-pub(crate) const PLACES_MAX: usize = 96;
-
-/// Returns the places of a site that a URL belongs to: what its parameters are called, and the
-/// first directory of its path and the second one in it, which is where software that serves
-/// several projects says what it shows of one. A rule that was proved in some says nothing about
-/// others. `key` is the URL's key: hosts that are one by other rules have their places in common.
-pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
-    let [_, first, second, names] = features(url);
-    let host = key.host_str();
-    let is_directory = url.path()[1..].split('/').nth(2).is_some();
-    let second = if is_directory { second.as_str() } else { "" };
-    let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
-    [
-        place(1, &format!("{host}?{names}")),
-        place(2, &format!("{host}/{first}")),
-        place(3, &format!("{host}/{first}/{second}")),
-    ]
-}
-
-/// The places of one URL.
-pub(crate) type Places = [u64; 3];
 
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,0 +1,177 @@
+//! How far a rule is proved: in which places of its site, and for which values.
+//!
+//! A rule that was proved in some places says nothing about others, and a parameter that is without
+//! effect for two of its values may have one for the third.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::rule::RuleKind;
+use super::sketch::mix;
+use super::validate::features;
+use crate::url::CrawlUrl;
+
+/// Most places of one kind that a rule is proved in; more first segments than this are names of
+/// items, not parts of the site.
+pub(crate) const PLACES_MAX: usize = 96;
+
+/// Values of a parameter after which a rule that drops it holds for any other one too.
+const VALUES_MIN: usize = 5;
+
+/// Most places of one kind that are parts of a site, in each of which pairs are counted for
+/// themselves: of more, one pair in each must do.
+const PARTS_MAX: usize = 24;
+
+/// Kinds of places: names of parameters, first directory, second directory.
+const KINDS: usize = 3;
+
+/// The places of one URL.
+pub(crate) type Places = [u64; KINDS];
+
+/// Returns the places of a site that a URL belongs to: what its parameters are called, and the
+/// first directory of its path and the second one in it, which is where software that serves
+/// several projects says what it shows of one. `key` is the URL's key: hosts that are one by other
+/// rules have their places in common.
+pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
+    let [_, first, second, names] = features(url);
+    let host = key.host_str();
+    let is_directory = url.path()[1..].split('/').nth(2).is_some();
+    let second = if is_directory { second.as_str() } else { "" };
+    let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
+    [
+        place(1, &format!("{host}?{names}")),
+        place(2, &format!("{host}/{first}")),
+        place(3, &format!("{host}/{first}/{second}")),
+    ]
+}
+
+/// Where and for what a rule is proved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Proven {
+    /// Pairs that agreed.
+    pairs: u32,
+    /// The same by place, each kind of place for itself.
+    places: [BTreeMap<u64, u32>; KINDS],
+    /// Hashes of values that made no difference, by the parameters that the rule drops whatever
+    /// their values; up to [`VALUES_MIN`] of each.
+    values: BTreeMap<String, BTreeSet<u64>>,
+}
+
+impl Proven {
+    /// Returns what is known of a rule before any pair agreed: nothing.
+    pub(crate) fn of(rule: &RuleKind) -> Proven {
+        let names = match rule {
+            RuleKind::DropParameter { names, value: None } => names.as_slice(),
+            _ => &[],
+        };
+        let values = names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
+        Proven { values, ..Proven::default() }
+    }
+
+    /// Takes in that a URL showed what the rule said.
+    pub(crate) fn add(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
+        self.pairs += 1;
+        for (of_kind, place) in self.places.iter_mut().zip(places(url, key)) {
+            *of_kind.entry(place).or_default() += 1;
+        }
+        for (name, value) in parameters(url) {
+            if let Some(known) = self.values.get_mut(name).filter(|known| known.len() < VALUES_MIN)
+            {
+                known.insert(value);
+            }
+        }
+    }
+
+    /// Returns in how many places the rule is proved.
+    pub(crate) fn places(&self) -> usize {
+        self.places.iter().map(BTreeMap::len).sum()
+    }
+
+    /// Returns true where the rule is proved in a place.
+    pub(crate) fn holds_in(&self, place: u64) -> bool {
+        self.places.iter().any(|of_kind| of_kind.contains_key(&place))
+    }
+
+    /// Returns how many pairs agreed in that of some parts of the site where the fewest did.
+    pub(crate) fn least_in(&self, here: &Places) -> u32 {
+        let parts = self.places.iter().zip(here).filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
+        let agreed = parts.map(|(of_kind, place)| of_kind.get(place).copied().unwrap_or(0));
+        agreed.min().unwrap_or(self.pairs)
+    }
+
+    /// Returns the widest of a URL's places outside of which at least so many pairs agreed, and how
+    /// many did in it: there a rule may have failed, and hold elsewhere.
+    pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
+        let agreed_in = |kind: usize| self.places[kind].get(&here[kind]).copied().unwrap_or(0);
+        let parts = [1, 2, 0].map(|kind| (here[kind], agreed_in(kind)));
+        parts.into_iter().find(|(_, agreed)| self.pairs >= agreed + agreed_min)
+    }
+
+    /// Returns the values of a URL for which the rule is not proved.
+    pub(crate) fn unproven_values(&self, url: &CrawlUrl) -> impl Iterator<Item = u64> {
+        let open = |known: &&BTreeSet<u64>| known.len() < VALUES_MIN;
+        let is_limited = self.values.values().any(|known| open(&known));
+        let parameters = is_limited.then(|| parameters(url)).into_iter().flatten();
+        parameters.filter_map(move |(name, value)| {
+            let known = self.values.get(name).filter(open)?;
+            (!known.contains(&value)).then_some(value)
+        })
+    }
+
+    /// Returns true where there may be values for which the rule is not proved.
+    pub(crate) fn is_limited_to_values(&self) -> bool {
+        self.values.values().any(|known| known.len() < VALUES_MIN)
+    }
+}
+
+/// Returns names and hashes of values of a URL's parameters.
+fn parameters(url: &CrawlUrl) -> impl Iterator<Item = (&str, u64)> {
+    let parts = url.as_url().query().unwrap_or_default().split('&');
+    parts.map(|part| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (name, xxh3_64(value.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(tail: &str) -> CrawlUrl {
+        CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap()
+    }
+
+    #[test]
+    fn values_are_proved_one_by_one_until_five_have_been() {
+        let names = vec!["a".to_owned(), "b".to_owned()];
+        let mut proven = Proven::of(&RuleKind::DropParameter { names, value: None });
+        let open = |proven: &Proven, tail: &str| proven.unproven_values(&url(tail)).count();
+        for value in 0..4 {
+            assert_eq!(open(&proven, &format!("/x?a={value}&c=1")), 1);
+            proven.add(&url(&format!("/x?a={value}&c=1")), &url("/x?c=1"));
+            assert_eq!(open(&proven, &format!("/y?a={value}")), 0);
+        }
+        assert_eq!(open(&proven, "/x?a=7&b=0"), 2);
+        proven.add(&url("/x?a=7"), &url("/x"));
+        assert_eq!(open(&proven, "/x?a=8&b=0"), 1, "of the other one nothing is known");
+        assert!(proven.is_limited_to_values());
+    }
+
+    #[test]
+    fn pairs_are_counted_in_each_place() {
+        let mut proven = Proven::default();
+        for item in 0..3 {
+            let url = url(&format!("/list/part/{item}?sid=1"));
+            proven.add(&url, &url);
+        }
+        let of = |tail: &str| places(&url(tail), &url(tail));
+        assert_eq!(proven.least_in(&of("/list/part/9?sid=4")), 3);
+        assert_eq!(proven.least_in(&of("/list/other/9?sid=4")), 0);
+        assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (3, true));
+        assert_eq!(proven.weak_part(&of("/list/part/9?sid=7"), 2), None);
+        let other = of("/view/part/9?sid=1");
+        assert_eq!(proven.weak_part(&other, 2), Some((other[1], 0)));
+    }
+}
