@@ -231,6 +231,9 @@ pub struct Analysis {
     pub model_version: u32,
     /// Hashes of the words of the main text, in order.
     pub main_words: Vec<u64>,
+    /// A sum over the words of the page outside navigation, header and footer: the same for the
+    /// same words in any order, whatever is known of the site.
+    pub bag: u64,
     /// The distinct words of the page outside navigation, header and footer.
     pub word_set: WordSet,
     /// A few shingles, by which a host that repeats itself is known: see [`trap`].
@@ -299,12 +302,19 @@ impl Content {
             wide: sketches.map(|(_, wide)| wide),
             model_version: known.version(),
             main_words,
+            bag: bag(words, &all),
             word_set: WordSet::of(words, &all),
             sample: trap::Sample::of(&self.shingles),
             links: page.links,
             windows,
         }
     }
+}
+
+/// Returns a sum over all words of some pieces.
+fn bag(words: &Words, pieces: &[Piece]) -> u64 {
+    let hashes = pieces.iter().flat_map(|piece| &words.hashes()[piece.start..piece.end]);
+    hashes.fold(0, |sum, hash| sum.wrapping_add(mix(*hash)))
 }
 
 impl Content {

@@ -542,7 +542,7 @@ pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bo
     Fetched::Page {
         text: analysis.map_or(Text::Unknown, text_of),
         digest: body.map(xxhash_rust::xxh3::xxh3_64),
-        bag: analysis.filter(|analysis| !analysis.thin).map(bag_of),
+        bag: analysis.filter(|analysis| !analysis.thin).map(|analysis| analysis.bag),
         junk,
     }
 }
@@ -556,12 +556,6 @@ fn text_of(analysis: &Analysis) -> Text {
         }
         _ => Text::Unknown,
     }
-}
-
-/// A hash of the multiset of words: a sum, so that their order does not matter.
-fn bag_of(analysis: &Analysis) -> u64 {
-    let mixed = analysis.main_words.iter().map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed.map(|word| word ^ word >> 29).fold(0, u64::wrapping_add)
 }
 
 /// Encodes what a page shows the miner, to be compared with an audit later.

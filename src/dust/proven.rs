@@ -54,8 +54,8 @@ pub(crate) struct Proven {
     pairs: u32,
     /// The same by place, each kind of place for itself.
     places: [BTreeMap<u64, u32>; KINDS],
-    /// Hashes of values that made no difference, by the parameters that the rule drops whatever
-    /// their values; up to [`VALUES_MIN`] of each.
+    /// Hashes of values that made no difference, by the parameters that the rule drops, or sets to
+    /// one value, whatever they are; up to [`VALUES_MIN`] of each.
     values: BTreeMap<String, BTreeSet<u64>>,
 }
 
@@ -64,6 +64,7 @@ impl Proven {
     pub(crate) fn of(rule: &RuleKind) -> Proven {
         let names = match rule {
             RuleKind::DropParameter { names, value: None } => names.as_slice(),
+            RuleKind::SetParameter { name, .. } => std::slice::from_ref(name),
             _ => &[],
         };
         let values = names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();

@@ -16,7 +16,7 @@ use super::rule::{Rule, RuleKind, Source};
 /// What a rule changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Shape {
-    /// A word for another one, or a value of a parameter for another value.
+    /// A word for another one.
     Words,
     /// A part of the path, which is there or not.
     Path,
@@ -42,9 +42,10 @@ impl Shape {
     pub(crate) fn of(rule: &RuleKind) -> Shape {
         match rule {
             RuleKind::Substring { from, to, .. } => Shape::of_substring(from, to),
-            RuleKind::DropParameter { value: None, .. } => Shape::Parameter,
+            RuleKind::DropParameter { value: None, .. } | RuleKind::SetParameter { .. } => {
+                Shape::Parameter
+            }
             RuleKind::DropParameter { value: Some(_), .. } => Shape::Value,
-            RuleKind::SetParameter { .. } => Shape::Words,
             RuleKind::SortParameters | RuleKind::PathCase | RuleKind::PathSession { .. } => {
                 Shape::Spelling
             }
