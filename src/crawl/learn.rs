@@ -27,11 +27,6 @@ use crate::url::{CrawlUrl, Fingerprint, Host};
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
 
-/// Words that a page may have more or fewer than the one that stands for it: a title of some words
-/// that says how it was asked for, and three on each side, which with it are no boilerplate. An
-/// entry of a list has more.
-const TITLE_WORDS_MAX: u32 = 12;
-
 /// How long the loop waits for the miner when nothing else is left to do.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
 
@@ -195,7 +190,7 @@ impl State {
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
         let is_other = matches!(known, Fetched::Page { .. }) && known.is_contradicted_by(audited);
-        let doubt = (is_other || is_unlike(known, audited))
+        let doubt = (is_other || known.outgrows(audited))
             .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
         let told = Audited { rules, pair: (rewritten, key.clone()), audited, known };
         match doubt {
@@ -239,8 +234,8 @@ impl State {
             self.checks.looked_twice(&told.pair.0, is_stable);
         }
         if is_page && !now_shown.is_contradicted_by(told.audited) {
-            let is_unlike = is_unlike(now_shown, told.audited);
-            let found = (is_stable && is_unlike).then_some(Finding::Failed);
+            let differs = now_shown.outgrows(told.audited);
+            let found = (is_stable && differs).then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now);
         } else if !is_page || !told.known.is_contradicted_by(now_shown) {
             self.tell_audited(told, None, now);
@@ -514,11 +509,6 @@ fn declarations(url: &CrawlUrl, answer: &Answer, facts: &PageFacts) -> Vec<Decla
         facts.links.iter().filter(of_sitemap).map(|link| &link.url).take(LISTED_MAX),
     ));
     rules
-}
-
-/// Returns true where two pages are much alike, but one has more words than a title makes up for.
-fn is_unlike(known: Fetched, audited: Fetched) -> bool {
-    known.differs_by(audited).is_some_and(|words| words > TITLE_WORDS_MAX)
 }
 
 /// Returns what a page shows the miner.

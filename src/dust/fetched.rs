@@ -9,6 +9,14 @@ use super::validate::Finding;
 /// A shorter main text than this may be missing from a page by chance.
 const SUBSTANTIAL_SHINGLES: u32 = 24;
 
+/// Words that a page may have more or fewer than the one that stands for it: a title of some words
+/// that says how it was asked for, and three on each side, which with it are no boilerplate. An
+/// entry of a list has more.
+const TITLE_WORDS_MAX: u32 = 12;
+
+/// In a long text as many as this part of its words: its table of contents.
+const TITLE_PARTS: u32 = 32;
+
 /// What a fetch for a rule showed, redirects followed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -48,13 +56,15 @@ impl Fetched {
         agreement(self, later) == Finding::Failed
     }
 
-    /// Returns by how many words a later fetch shows more or fewer, where it shows a text that is
-    /// much like this one, but not the same words, and not as many: the same page with another
-    /// advertisement or under another title, or a list with an entry more.
-    pub(crate) fn differs_by(self, later: Fetched) -> Option<u32> {
-        let (words, words_later) = (self.words()?, later.words()?);
-        let alike = !self.has_words_of(later) && agreement(self, later) != Finding::Failed;
-        (words != words_later && alike).then(|| words.abs_diff(words_later))
+    /// Returns true where two fetches showed texts that are much alike, but one of them has more
+    /// words than a title or a table of contents makes up for: the same page with another
+    /// advertisement, or a list with some entries more.
+    pub(crate) fn outgrows(self, other: Fetched) -> bool {
+        let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
+        let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
+        words.abs_diff(others) > most
+            && !self.has_words_of(other)
+            && agreement(self, other) != Finding::Failed
     }
 
     /// Returns true where two fetches showed the very same words.
@@ -128,14 +138,15 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_an_entry_more_is_alike_but_differs_by_its_words() {
+    fn a_list_with_an_entry_more_is_alike_but_outgrows_a_title() {
         let list = page(0..300);
         assert_eq!(list.judged_by(page(0..316)), Finding::Same);
-        assert_eq!(list.differs_by(page(0..316)), Some(16));
-        assert_eq!(list.differs_by(page(0..300)), None);
+        assert!(list.outgrows(page(0..316)) && page(0..316).outgrows(list));
+        assert!(!list.outgrows(page(0..300)) && !list.outgrows(page(0..312)));
+        assert!(!page(0..2_000).outgrows(page(0..2_060)), "a table of contents");
         assert!(list.has_words_of(page(0..300)) && !list.has_words_of(page(0..316)));
         // What is another text anyway differs by more than words can tell.
-        assert_eq!(list.differs_by(page(5_000..5_300)), None);
+        assert!(!list.outgrows(page(5_000..5_400)));
         assert_eq!(list.judged_by(page(5_000..5_300)), Finding::Failed);
     }
 
