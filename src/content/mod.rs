@@ -231,8 +231,9 @@ pub struct Analysis {
     pub model_version: u32,
     /// Hashes of the words of the main text, in order.
     pub main_words: Vec<u64>,
-    /// A sum over the words of the page outside navigation, header and footer: the same for the
-    /// same words in any order, whatever is known of the site.
+    /// A sum over the words of the page outside navigation, header, footer and headings: the same
+    /// for the same words in any order, whatever is known of the site, and for a list whose title
+    /// says under which address it was asked for.
     pub bag: u64,
     /// The distinct words of the page outside navigation, header and footer.
     pub word_set: WordSet,
@@ -302,7 +303,7 @@ impl Content {
             wide: sketches.map(|(_, wide)| wide),
             model_version: known.version(),
             main_words,
-            bag: bag(words, &all),
+            bag: bag(words, page.blocks, &spans, &chosen.all),
             word_set: WordSet::of(words, &all),
             sample: trap::Sample::of(&self.shingles),
             links: page.links,
@@ -311,9 +312,11 @@ impl Content {
     }
 }
 
-/// Returns a sum over all words of some pieces.
-fn bag(words: &Words, pieces: &[Piece]) -> u64 {
-    let hashes = pieces.iter().flat_map(|piece| &words.hashes()[piece.start..piece.end]);
+/// Returns a sum over the words of the blocks that are kept, but for headings.
+fn bag(words: &Words, blocks: &[Block<'_>], spans: &[Piece], kept: &[bool]) -> u64 {
+    let blocks = blocks.iter().zip(spans).zip(kept);
+    let kept = blocks.filter(|((block, _), kept)| **kept && block.kind != BlockKind::Heading);
+    let hashes = kept.flat_map(|((_, span), _)| &words.hashes()[span.start..span.end]);
     hashes.fold(0, |sum, hash| sum.wrapping_add(mix(*hash)))
 }
 
@@ -374,4 +377,27 @@ fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
 
 fn count(len: usize) -> u32 {
     u32::try_from(len).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_in_another_order_under_another_title_has_the_same_bag() {
+        let bag = |title: &str, rows: &[String]| {
+            let heading = Block { kind: BlockKind::Heading, ..Block::paragraph(title) };
+            let rows = rows.iter().map(|row| Block::paragraph(row));
+            let blocks: Vec<Block<'_>> = std::iter::once(heading).chain(rows).collect();
+            let page = Page { blocks: &blocks, links: 0 };
+            Content::default().analyse(&page, &Boilerplate::default()).bag
+        };
+        let mut rows: Vec<String> =
+            (0..20).map(|i| format!("file {i} of the year {}", 2026 - i % 3)).collect();
+        let first = bag("Index of the files", &rows);
+        rows.reverse();
+        assert_eq!(bag("Index of the same files", &rows), first);
+        rows.pop();
+        assert_ne!(bag("Index of the files", &rows), first);
+    }
 }
