@@ -16,7 +16,7 @@ use super::rule::{Rule, RuleKind, Source};
 /// What a rule changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Shape {
-    /// A word for another one.
+    /// A word for another one, or a value of a parameter for all others.
     Words,
     /// A part of the path, which is there or not.
     Path,
@@ -33,7 +33,9 @@ pub(crate) enum Shape {
 /// Wrong rules for each true one before anything is known of a site: what precision the search has.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
 
-/// The same for rules that exchange words, and for those that leave out parts of a path.
+/// The same for rules that exchange words, and for those that leave out a part of the path.
+/// Parameters begin with no doubt: 0.05 already would hide nothing of a repository shown at each
+/// commit, and what a parameter does in one place is asked in each.
 const ODDS_WRONG_WORDS: f64 = 0.5;
 const ODDS_WRONG_PATH: f64 = 0.1;
 
@@ -42,10 +44,9 @@ impl Shape {
     pub(crate) fn of(rule: &RuleKind) -> Shape {
         match rule {
             RuleKind::Substring { from, to, .. } => Shape::of_substring(from, to),
-            RuleKind::DropParameter { value: None, .. } | RuleKind::SetParameter { .. } => {
-                Shape::Parameter
-            }
+            RuleKind::DropParameter { value: None, .. } => Shape::Parameter,
             RuleKind::DropParameter { value: Some(_), .. } => Shape::Value,
+            RuleKind::SetParameter { .. } => Shape::Words,
             RuleKind::SortParameters | RuleKind::PathCase | RuleKind::PathSession { .. } => {
                 Shape::Spelling
             }
