@@ -5,7 +5,7 @@
 //! rule has often held: it is out of force where it failed, and on probation elsewhere.
 
 use super::book::{Entry, RuleBook};
-use super::pairs::POOLED;
+use super::pairs::{FORGIVES_AFTER, POOLED};
 use super::proven::{PLACES_MAX, Places, places};
 use super::rule::{RuleId, RuleState};
 use super::shape::ODDS_WRONG;
@@ -15,9 +15,6 @@ use crate::url::CrawlUrl;
 
 /// Failures of which one may be an accident: a page that shows something else each time.
 const FAILURES_MIN: u32 = 2;
-
-/// Pairs in one place of which one may be such an accident.
-const FORGIVES_AFTER: u32 = 40;
 
 /// Pairs that agree elsewhere if a rule is to outlive its failure in one place.
 const ELSEWHERE_MIN: u32 = 10;

@@ -45,7 +45,7 @@ use crate::url::{CrawlUrl, Site};
 const TRIALS_MAX: usize = 100;
 
 /// Pairs after which one failure is taken for a page that changed between two fetches.
-const FORGIVES_AFTER: u32 = 40;
+pub(super) const FORGIVES_AFTER: u32 = 40;
 
 /// Pairs of other sites that count as one.
 pub(super) const POOLED: u32 = 4;
@@ -128,9 +128,8 @@ impl Settings {
     /// first share that falls no further.
     pub(crate) fn shares_after(&self, pooled: u32, odds: f64) -> Vec<f64> {
         let share = |agreed| self.share_after(agreed, odds);
-        let counts = pooled..pooled.saturating_add(AGREED_MAX);
-        let falling = counts.clone().take_while(|agreed| share(*agreed) > self.audit_share);
-        falling.map(share).chain([self.audit_share]).collect()
+        let shares = (pooled..pooled.saturating_add(AGREED_MAX)).map(share);
+        shares.take_while(|share| *share > self.audit_share).chain([self.audit_share]).collect()
     }
 
     /// Returns how many pairs have agreed by the time that so many URLs of a rule have come, if

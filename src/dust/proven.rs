@@ -112,11 +112,9 @@ impl Proven {
 
     /// Returns the values of a URL for which the rule is not proved.
     pub(crate) fn unproven_values(&self, url: &CrawlUrl) -> impl Iterator<Item = u64> {
-        let open = |known: &&BTreeSet<u64>| known.len() < VALUES_MIN;
-        let is_limited = self.values.values().any(|known| open(&known));
-        let parameters = is_limited.then(|| parameters(url)).into_iter().flatten();
-        parameters.filter_map(move |(name, value)| {
-            let known = self.values.get(name).filter(open)?;
+        let parameters = self.is_limited_to_values().then(|| parameters(url)).into_iter().flatten();
+        parameters.filter_map(|(name, value)| {
+            let known = self.values.get(name).filter(|known| known.len() < VALUES_MIN)?;
             (!known.contains(&value)).then_some(value)
         })
     }
