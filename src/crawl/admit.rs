@@ -34,6 +34,8 @@ pub(super) struct Admitted {
     pub(super) rules_version: u64,
     /// The key of the URL under the rules, where it differs.
     pub(super) canonical: Option<String>,
+    /// The rules suppress others like it: it is fetched to measure them.
+    pub(super) is_audit: bool,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
     /// What robots.txt says of the use of contents: name and value as they stood.
@@ -193,10 +195,14 @@ impl State {
         let canonized = rules.canonize(&url);
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
+        let mut is_audit = false;
         if key != own {
             match self.other_holder(own, key)? {
                 Some(by)
-                    if self.is_fetched_to_check(&rules, own, (&canonized.rules, &url), by)? => {}
+                    if self.is_fetched_to_check(&rules, own, (&canonized.rules, &url), by)? =>
+                {
+                    is_audit = rules.hides(&url, &canonized.rules);
+                }
                 Some(by) => {
                     let ids = self.rules_of_both(&rules, &canonized.rules, by)?;
                     return self.suppress(lease, by, ids, rules.version(), now);
@@ -217,6 +223,7 @@ impl State {
                 return self.suppress(lease, by, ids, rules.version(), now);
             }
             self.await_audit(own, by, &ids);
+            is_audit = rules.hides(&rewritten, &ids);
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
@@ -228,6 +235,7 @@ impl State {
         let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
         let mut admitted = self.start(lease, robots, now)?;
         admitted.canonical = canonical;
+        admitted.is_audit = is_audit;
         admitted.rules_version = rules.version();
         Ok(Some(admitted))
     }
@@ -280,6 +288,7 @@ impl State {
             lease,
             rules_version: 0,
             canonical: None,
+            is_audit: false,
             robots,
             usage,
             validators,

@@ -363,7 +363,8 @@ impl State {
     }
 
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
-    /// turned out to be one on which rules fail, or its last audits raised a doubt.
+    /// turned out to be one on which rules fail, or its last audits raised a doubt; first what
+    /// would not be suppressed by what is known of its place by now.
     fn measure_before_the_end(
         &mut self,
         batch: &mut Batch,
@@ -375,23 +376,28 @@ impl State {
         }
         let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
         let mut rows = Vec::new();
+        let mut owed = Vec::new();
         for (url, by) in suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)? {
-            if let Some(how) = suppressed::get(&self.db, by, url)? {
-                rows.push((how.at, url, by));
-            }
+            let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
+            let into = if self.would_be_fetched(set, url, by)? { &mut owed } else { &mut rows };
+            into.push((how.at, url, by));
         }
-        let wanted = set.wants(rule, rows.len(), &self.configured.dust.validate);
+        let hidden = rows.len() + owed.len();
+        let wanted = set.wants(rule, hidden, &self.configured.dust.validate).max(owed.len());
         let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
         let open = wanted.min(MEASURED_MAX.saturating_sub(done)).max(doubted.saturating_sub(done));
         if open == 0 {
             self.checks.enough.insert(rule, set.version());
             return Ok(false);
         }
-        rows.sort_unstable_by(|a, b| b.cmp(a));
-        let step = if done == 0 { 1 } else { (open / 4).clamp(DOUBTED_STEP, STEP_MAX) };
-        if done > 0 && wanted > 0 {
-            self.rarest_first(&mut rows)?;
+        for rows in [&mut rows, &mut owed] {
+            rows.sort_unstable_by(|a, b| b.cmp(a));
+            if done > 0 && wanted > 0 {
+                self.rarest_first(rows)?;
+            }
         }
+        let step = if done == 0 { 1 } else { (open / 4).clamp(DOUBTED_STEP, STEP_MAX) };
+        let mut rows = owed.into_iter().chain(rows).collect::<Vec<_>>();
         // What two rules suppressed is fetched once for both.
         rows.retain(|(_, url, _)| !self.checks.awaited.contains_key(url));
         let mut any = false;
@@ -403,6 +409,20 @@ impl State {
             }
         }
         Ok(any)
+    }
+
+    /// Returns true where a URL that was suppressed in favour of `by` would be fetched if it were
+    /// found now.
+    fn would_be_fetched(
+        &self,
+        set: &RuleSet,
+        url: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        let (rules, rewritten) = self.united_by(set, &url, by)?;
+        Ok(!rules.is_empty() && set.audits(&rewritten, &rules))
     }
 
     /// Puts those URLs first for which a text stands that stands for few others of these: a rule
@@ -443,7 +463,77 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
+    use crate::db::MemoryEnv;
+    use crate::db::families::suppressed::Suppression;
+    use crate::dust::validate::Settings;
+    use crate::dust::{Proven, Standing};
+
+    /// A rule that had agreed often elsewhere hid what it would not have hidden by what was known
+    /// at the end, and that was never looked at.
+    #[test]
+    fn what_would_not_be_hidden_any_more_is_fetched_before_the_end() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let mut proven = Proven::of(&rule.rule);
+        let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
+        let plain = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}"));
+        for n in 0..400 {
+            proven.add(&form("often", n), &plain("often", n));
+        }
+        proven.add(&form("once", 0), &plain("once", 0));
+        let settings = Settings::default();
+        let standing = Standing {
+            proven: Some(proven),
+            shares: settings.shares_after(0, 1.0),
+            audit_share: Some(settings.share_after(401, 1.0)),
+            agreed: 401,
+            odds: Some(1.0),
+            ..Standing::default()
+        };
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set.standing([(rule.id, standing)]));
+        let mut batch = Batch::default();
+        let hidden: Vec<(&str, CrawlUrl)> = ["often", "once"]
+            .into_iter()
+            .flat_map(|part| (500..520).map(move |n| (part, form(part, n))))
+            .collect();
+        for (part, form) in &hidden {
+            let (by, own) = (plain(part, 0), form.fingerprint());
+            let rules = vec![rule.id.0];
+            let gone = UrlState::Suppressed {
+                by: by.fingerprint(),
+                rules: rules.clone(),
+                version: 1,
+                at: now,
+            };
+            suppressed::put(
+                &mut batch,
+                &state.db,
+                by.fingerprint(),
+                own,
+                &Suppression { rules, at: now },
+            );
+            urls::put(&mut batch, &state.db, own, &record(form, None, gone));
+        }
+        state.commit(batch, now).unwrap();
+        for _ in 0..20 {
+            state.check_rules(now).unwrap();
+        }
+        let left = |wanted: &str| {
+            let of_part = hidden.iter().filter(|(part, _)| *part == wanted);
+            let states = of_part.map(|(_, form)| urls::get(&state.db, form.fingerprint()));
+            let hides = |state: &UrlState| matches!(state, UrlState::Suppressed { .. });
+            states.filter(|record| hides(&record.as_ref().unwrap().as_ref().unwrap().state)).count()
+        };
+        assert_eq!(left("once"), 0, "one pair there says little");
+        assert!(left("often") > 15, "and hundreds say enough: {}", left("often"));
+    }
 
     fn urls() -> impl Iterator<Item = CrawlUrl> {
         (0..64).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}?sid=1")).unwrap())

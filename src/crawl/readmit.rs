@@ -211,7 +211,11 @@ pub(super) mod tests {
         CrawlUrl::parse(text).unwrap()
     }
 
-    fn record(url: &CrawlUrl, via: Option<Fingerprint>, state: UrlState) -> UrlRecord {
+    pub(in crate::crawl) fn record(
+        url: &CrawlUrl,
+        via: Option<Fingerprint>,
+        state: UrlState,
+    ) -> UrlRecord {
         UrlRecord {
             url: url.as_str().to_owned(),
             via,
@@ -286,7 +290,7 @@ pub(super) mod tests {
         drop_parameter("sid")
     }
 
-    fn drop_parameter(name: &str) -> crate::dust::Rule {
+    pub(in crate::crawl) fn drop_parameter(name: &str) -> crate::dust::Rule {
         use crate::dust::{Rule, RuleKind, Scope, Source};
         let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
         let site = url("http://a.example/").site();

@@ -338,7 +338,8 @@ impl State {
         self.change_host(admitted.lease.host, |record| {
             record.done += 1;
             record.bytes += answer.wire_body.len() as u64;
-            record.duplicates += u64::from(repeats);
+            // Whether its pages are duplicates is asked of what the host shows unasked for.
+            record.duplicates += u64::from(repeats && !admitted.is_audit);
             stale = record.done >= STALE_PAGES_MIN
                 && record.duplicates as f64 > STALE_SHARE * record.done as f64;
         })?;
@@ -429,6 +430,7 @@ impl State {
             nofollow: facts.directives.nofollow,
             noarchive: facts.directives.noarchive,
             duplicate: facts.repeats.is_some(),
+            audit: admitted.is_audit,
             host_duplicates: standing.repeats,
             soft_error: facts.junk.is_some(),
         };

@@ -2,7 +2,8 @@
 //!
 //! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
 //! that disagrees there, or in a place that was opened before, says nothing about those where the
-//! rule has often held: it is out of force where it failed, and on probation elsewhere.
+//! rule has often held: it is out of force where it failed, and on probation elsewhere. One that
+//! fails in many places holds in none.
 
 use super::book::{Entry, RuleBook};
 use super::pairs::{FORGIVES_AFTER, POOLED};
@@ -20,7 +21,7 @@ const FAILURES_MIN: u32 = 2;
 const ELSEWHERE_MIN: u32 = 10;
 
 /// Places in which a rule has failed after which it holds in none.
-const REFUSED_MAX: usize = 8;
+const REFUSED_MAX: usize = 4;
 
 impl Entry {
     /// Takes the rule out of force in some places; in others it must prove itself in each.
@@ -68,8 +69,11 @@ impl RuleBook {
                 continue;
             }
             let share = |entry: &Entry| {
-                let agreed = entry.proven.as_ref().map(|proven| proven.least_in(&here));
-                let agreed = agreed.unwrap_or(entry.agreed()) + pooled;
+                let agreed = entry.proven.as_ref().map(|proven| {
+                    let seen = proven.values_seen(url).unwrap_or(u32::MAX);
+                    proven.least_in(&here).min(seen)
+                });
+                let agreed = agreed.unwrap_or(entry.agreed()).saturating_add(pooled);
                 self.settings.validate.share_after(agreed, odds)
             };
             let before = share(entry);
@@ -95,6 +99,9 @@ impl RuleBook {
                 if finding == Finding::Failed {
                     entry.refuse(new);
                     self.changed = true;
+                    if blamed == Some(*id) && entry.refused.len() > REFUSED_MAX {
+                        self.retire(*id, "it fails in many places", now);
+                    }
                 }
                 continue;
             }

@@ -407,6 +407,22 @@ fn where_a_rule_is_not_proved_it_is_checked_and_where_it_failed_it_is_not_applie
     assert!(many().all(|url| audits(&book, &url)), "also where it holds now and then");
 }
 
+/// A failure in a place that was new took the rule out of force there, however many such places
+/// there had been before.
+#[test]
+fn a_rule_that_fails_in_many_places_holds_in_none() {
+    let model = Model { serve: forum };
+    let mut book = model.learn(model.crawl(forum_log())).book;
+    let rule = book.rules().find(|rule| rule.to_string().contains("item_")).unwrap().id;
+    let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+    let failed = (1..20).find(|part| {
+        let url = url(&format!("/item_7?view{part}=x"));
+        book.audit_result(&[rule], (&url, &url), show(1).judged_by(show(2)), Timestamp::ZERO);
+        book.rule(rule).unwrap().state == RuleState::Retired
+    });
+    assert_eq!(failed, Some(5));
+}
+
 /// Crawls a model site as the loop does: what has the key of a known page is set aside, and fetched
 /// where that proves a rule. Returns the book, and the URLs that were fetched.
 fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
@@ -625,6 +641,25 @@ fn a_parameter_is_dropped_for_no_value_that_was_not_seen_to_be_without_effect() 
     let late = [3, 4].map(|part| format!("/list/7?part={part}"));
     let tails: Vec<String> = early.chain(late).collect();
     assert_nothing_lost(parts, &tails, 80);
+}
+
+/// Articles under the number of the edition that they are shown in; the last editions differ.
+fn editions(url: &CrawlUrl) -> Option<u64> {
+    let article = number(url.path().strip_prefix("/article/")?)?;
+    let edition = parameter(url, "edition").filter(|edition| *edition > 5).unwrap_or(0);
+    Some(article * 10 + edition)
+}
+
+#[test]
+fn a_parameter_of_few_values_is_dropped_for_none_that_was_not_seen() {
+    let early = (0..300).flat_map(|article| {
+        let plain = format!("/article/{article}");
+        let edition = format!("{plain}?edition={}", article % 6);
+        [plain, edition]
+    });
+    let late = (0..4).map(|n| format!("/article/{}?edition={}", 100 + n, 6 + n / 2));
+    let tails: Vec<String> = early.chain(late).collect();
+    assert_nothing_lost(editions, &tails, 50);
 }
 
 /// Pages of voyages, each under the names of two ships, which say nothing but in a log that began

@@ -55,8 +55,9 @@ pub(crate) struct Standing {
     pub(crate) refused: BTreeSet<u64>,
     /// Share of what it suppresses that is fetched all the same, where it has one of its own.
     pub(crate) audit_share: Option<f64>,
-    /// The same by the number of pairs that agreed in a place, where places count for themselves.
-    pub(crate) shares_of_place: Vec<f64>,
+    /// The same by the number of pairs that agreed in a place, or of values that did, where these
+    /// count for themselves.
+    pub(crate) shares: Vec<f64>,
     /// Pairs that have agreed.
     pub(crate) agreed: u32,
     /// Odds that it is wrong, where pairs prove it.
@@ -75,16 +76,17 @@ impl Standing {
         self.proven.as_ref().is_some_and(|proven| proven.unproven_values(url).next().is_some())
     }
 
-    /// Returns the share of what it suppresses in these places that is fetched all the same.
-    fn share_in(&self, places: impl FnOnce() -> Places) -> Option<f64> {
-        let proven = self.proven.as_ref().filter(|_| !self.everywhere);
-        match (proven, self.shares_of_place.last()) {
-            (Some(proven), Some(last)) => {
-                let agreed = proven.least_in(&places()) as usize;
-                Some(*self.shares_of_place.get(agreed).unwrap_or(last))
-            }
-            _ => self.audit_share,
-        }
+    /// Returns the share of what it suppresses that is fetched all the same of URLs in these places
+    /// and with such values.
+    fn share_of(&self, url: &CrawlUrl, places: impl FnOnce() -> Places) -> Option<f64> {
+        let (Some(proven), Some(last)) = (&self.proven, self.shares.last()) else {
+            return self.audit_share;
+        };
+        let in_place = (!self.everywhere).then(|| proven.least_in(&places()));
+        let Some(agreed) = in_place.into_iter().chain(proven.values_seen(url)).min() else {
+            return self.audit_share;
+        };
+        Some(*self.shares.get(agreed as usize).unwrap_or(last))
     }
 }
 
@@ -261,15 +263,27 @@ impl RuleSet {
         if self.must_prove(url, rules) {
             return false;
         }
+        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < self.audited_per_million(url, rules)
+    }
+
+    /// Returns true where these rules suppress some URLs like this one, so that it speaks for more
+    /// than itself if it is fetched all the same.
+    pub(crate) fn hides(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        !self.is_refused(url, rules)
+            && (self.must_prove(url, rules) || self.audited_per_million(url, rules) < MILLION)
+    }
+
+    /// Returns how many of a million URLs like this one are fetched although these rules suppress
+    /// them.
+    fn audited_per_million(&self, url: &CrawlUrl, rules: &[RuleId]) -> u64 {
         let doubted = rules.iter().any(|rule| self.doubts(*rule));
         let here = LazyCell::new(|| self.places_of(url));
         let standings = rules.iter().filter_map(|rule| self.standings.get(rule));
-        let shares = standings.filter_map(|standing| standing.share_in(|| *here));
+        let shares = standings.filter_map(|standing| standing.share_of(url, || *here));
         // The rule that is known least decides.
         let share = shares.map(|share| (share * MILLION as f64) as u64).max();
         let share = share.unwrap_or(u64::from(self.audit_per_million));
-        let per_million = if doubted { share.max(MILLION / 2) } else { share };
-        mix(xxh3_64(url.as_str().as_bytes())) % MILLION < per_million
+        if doubted { share.max(MILLION / 2) } else { share }
     }
 
     /// Finds the rules of a host without knowing where its registrable domain begins: every suffix

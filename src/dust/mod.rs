@@ -48,3 +48,5 @@ pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
 pub use sketch::{Likeness, Sketch};
 pub use validate::Finding;
+#[cfg(test)]
+pub(crate) use {live::Standing, proven::Proven};

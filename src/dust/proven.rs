@@ -17,8 +17,11 @@ use crate::url::CrawlUrl;
 /// items, not parts of the site.
 pub(crate) const PLACES_MAX: usize = 96;
 
-/// Values of a parameter after which a rule that drops it holds for any other one too.
-const VALUES_MIN: usize = 5;
+/// Values of a parameter after which a rule that drops it may hold for others too.
+const VALUES_MIN: usize = 8;
+
+/// Values of a parameter that are counted; more of them say nothing new.
+const VALUES_MAX: usize = 64;
 
 /// Most places of one kind that are parts of a site, in each of which pairs are counted for
 /// themselves: of more, one pair in each must do.
@@ -55,7 +58,7 @@ pub(crate) struct Proven {
     /// The same by place, each kind of place for itself.
     places: [BTreeMap<u64, u32>; KINDS],
     /// Hashes of values that made no difference, by the parameters that the rule drops, or sets to
-    /// one value, whatever they are; up to [`VALUES_MIN`] of each.
+    /// one value, whatever they are; up to [`VALUES_MAX`] of each.
     values: BTreeMap<String, BTreeSet<u64>>,
 }
 
@@ -78,7 +81,7 @@ impl Proven {
             *of_kind.entry(place).or_default() += 1;
         }
         for (name, value) in parameters(url) {
-            if let Some(known) = self.values.get_mut(name).filter(|known| known.len() < VALUES_MIN)
+            if let Some(known) = self.values.get_mut(name).filter(|known| known.len() < VALUES_MAX)
             {
                 known.insert(value);
             }
@@ -102,6 +105,15 @@ impl Proven {
         agreed.min().unwrap_or(self.pairs)
     }
 
+    /// Returns how many values spoke for one that a URL has and that was not seen, where the fewest
+    /// did: many pairs of few values say little of the next value. `None` where all its values were
+    /// seen, or so many others that one more says nothing.
+    pub(crate) fn values_seen(&self, url: &CrawlUrl) -> Option<u32> {
+        let few = self.values.values().any(|known| known.len() < VALUES_MAX);
+        let unseen = few.then(|| self.unseen(url, VALUES_MAX)).into_iter().flatten();
+        unseen.map(|(known, _)| known.len() as u32).min()
+    }
+
     /// Returns the widest of a URL's places outside of which at least so many pairs agreed, and how
     /// many did in it: there a rule may have failed, and hold elsewhere.
     pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
@@ -111,11 +123,21 @@ impl Proven {
     }
 
     /// Returns the values of a URL for which the rule is not proved.
-    pub(crate) fn unproven_values(&self, url: &CrawlUrl) -> impl Iterator<Item = u64> {
-        let parameters = self.is_limited_to_values().then(|| parameters(url)).into_iter().flatten();
-        parameters.filter_map(|(name, value)| {
-            let known = self.values.get(name).filter(|known| known.len() < VALUES_MIN)?;
-            (!known.contains(&value)).then_some(value)
+    pub(crate) fn unproven_values<'a>(&'a self, url: &'a CrawlUrl) -> impl Iterator<Item = u64> {
+        let unseen = self.is_limited_to_values().then(|| self.unseen(url, VALUES_MIN));
+        unseen.into_iter().flatten().map(|(_, value)| value)
+    }
+
+    /// Returns the values of a URL that the rule drops and that were not seen, beside those that
+    /// were, of parameters of which fewer than `most` were.
+    fn unseen<'a>(
+        &'a self,
+        url: &'a CrawlUrl,
+        most: usize,
+    ) -> impl Iterator<Item = (&'a BTreeSet<u64>, u64)> {
+        parameters(url).filter_map(move |(name, value)| {
+            let known = self.values.get(name).filter(|known| known.len() < most)?;
+            (!known.contains(&value)).then_some((known, value))
         })
     }
 
@@ -143,11 +165,11 @@ mod tests {
     }
 
     #[test]
-    fn values_are_proved_one_by_one_until_five_have_been() {
+    fn values_are_proved_one_by_one_until_some_have_been_and_are_counted_from_there() {
         let names = vec!["a".to_owned(), "b".to_owned()];
         let mut proven = Proven::of(&RuleKind::DropParameter { names, value: None });
         let open = |proven: &Proven, tail: &str| proven.unproven_values(&url(tail)).count();
-        for value in 0..4 {
+        for value in 0..7 {
             assert_eq!(open(&proven, &format!("/x?a={value}&c=1")), 1);
             proven.add(&url(&format!("/x?a={value}&c=1")), &url("/x?c=1"));
             assert_eq!(open(&proven, &format!("/y?a={value}")), 0);
@@ -156,6 +178,14 @@ mod tests {
         proven.add(&url("/x?a=7"), &url("/x"));
         assert_eq!(open(&proven, "/x?a=8&b=0"), 1, "of the other one nothing is known");
         assert!(proven.is_limited_to_values());
+        let seen = |proven: &Proven, tail: &str| proven.values_seen(&url(tail));
+        assert_eq!(seen(&proven, "/x?a=9"), Some(8), "however many pairs agreed");
+        assert_eq!((seen(&proven, "/x?a=3"), seen(&proven, "/x?c=9")), (None, None));
+        assert_eq!(seen(&proven, "/x?a=9&b=1"), Some(0));
+        for value in 8..200 {
+            proven.add(&url(&format!("/x?a={value}")), &url("/x"));
+        }
+        assert_eq!(seen(&proven, "/x?a=999"), None, "enough is known of it");
     }
 
     #[test]

@@ -91,14 +91,13 @@ impl RuleBook {
             let everywhere = entry.proven.as_ref().is_none_or(|p| p.places() >= places_max(entry));
             let (pooled, odds) = (pooled(entry), records.odds_wrong(entry));
             let agreed = entry.agreed() + pooled;
-            let by_place = self.by_pairs && !everywhere;
             let standing = live::Standing {
                 on_trial: tried(entry),
                 proven: entry.proven.clone(),
                 everywhere,
                 refused: entry.refused.clone(),
                 audit_share: self.by_pairs.then(|| settings.share_after(agreed, odds)),
-                shares_of_place: if by_place {
+                shares: if self.by_pairs {
                     settings.shares_after(pooled, odds)
                 } else {
                     Vec::new()

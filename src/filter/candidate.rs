@@ -94,6 +94,8 @@ pub struct Directives {
     pub duplicate: bool,
     /// Its host is showing many duplicates now.
     pub host_duplicates: bool,
+    /// It was fetched to speak for others that rules suppress.
+    pub audit: bool,
     /// It is an error page with a status of success.
     pub soft_error: bool,
 }

@@ -249,7 +249,8 @@ impl Filter {
 
     /// The follow gate: are the links of a page offered to the schedule gate?
     pub fn follow(&self, directives: &Directives) -> Verdict {
-        let Directives { nofollow, duplicate, host_duplicates, soft_error, .. } = *directives;
+        let Directives { nofollow, duplicate, host_duplicates, audit, soft_error, .. } =
+            *directives;
         if nofollow && self.settings.obey_page_nofollow {
             return Verdict::no(Reason::PageNofollow);
         }
@@ -258,7 +259,8 @@ impl Filter {
         }
         let stale = match self.settings.follow_duplicates {
             Duplicates::Always => false,
-            Duplicates::Auto => duplicate && host_duplicates,
+            // The links of what an audit speaks for are followed on no other page.
+            Duplicates::Auto => duplicate && host_duplicates && !audit,
             Duplicates::Never => duplicate,
         };
         if stale { Verdict::no(Reason::DuplicateContent) } else { Verdict::yes(Reason::Followed) }
@@ -550,6 +552,9 @@ mod tests {
         check(Duplicates::Auto, often, "duplicate-content");
         check(Duplicates::Always, often, "followed");
         check(Duplicates::Never, once, "duplicate-content");
+        let audit = Directives { audit: true, ..often };
+        check(Duplicates::Auto, audit, "followed");
+        check(Duplicates::Never, audit, "duplicate-content");
     }
 
     #[test]

@@ -164,7 +164,7 @@ pub struct HostRecord {
     pub done: u64,
     /// Bytes received.
     pub bytes: u64,
-    /// Pages whose text was known before.
+    /// Pages whose text was known before, but for those that were fetched to measure a rule.
     pub duplicates: u64,
     /// Per priority, the least serial that may still wait: reading starts there, since a scan over
     /// consumed rows costs more with every one of them.

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use crawler::clock::Timestamp;
 use crawler::crawl::DustMode;
-use crawler::demo::{Habits, RobotsAnswer, SiteSpec, UrlStyle, WebSpec};
+use crawler::db::families::hosts;
+use crawler::demo::{Habits, RobotsAnswer, SiteSpec, Truth, UrlStyle, WebSpec};
 use crawler::dust::{RuleEvent, RuleState};
+use crawler::url::CrawlUrl;
 
 use super::{Crash, Run, START, World, balanced};
 
@@ -56,8 +58,35 @@ async fn crawled(robots: &str, header: Option<&'static str>) -> Vec<RuleEvent> {
     let lost: Vec<_> = all.difference(kept).collect();
     assert!(lost.is_empty(), "lost {lost:?}");
     assert!(requests < plain, "{requests} requests with rules, {plain} without");
+    audits_are_no_duplicates_of_the_host(world);
     let log = std::fs::read_to_string(world.logs.path().join("rules.jsonl")).expect("it is there");
     log.lines().map(|line| serde_json::from_str(line).expect("a step")).collect()
+}
+
+/// What is fetched to measure a rule repeats a known text where the rule is right; a host would be
+/// taken for one that shows mostly duplicates, whose links are not followed, by our own doing.
+fn audits_are_no_duplicates_of_the_host(world: &World) {
+    let mut counted = 0;
+    hosts::each(&world.state(), |record| {
+        counted += record.duplicates;
+        true
+    })
+    .expect("the state is read");
+    let logged: u64 = world
+        .store
+        .urls()
+        .iter()
+        .filter_map(|url| CrawlUrl::parse(url).ok())
+        .fold(BTreeMap::new(), |mut shown: BTreeMap<_, u64>, url| {
+            if let Some(Truth::Document { id, .. }) = world.web.truth(&url) {
+                *shown.entry(id).or_default() += 1;
+            }
+            shown
+        })
+        .values()
+        .map(|times| times - 1)
+        .sum();
+    assert!(counted < logged, "{counted} of {logged} repeats are the host's");
 }
 
 const PLAIN: &str = "User-agent: *\nDisallow:\n";
