@@ -20,7 +20,7 @@
 //! ([`Settings::agreed_among`]).
 //!
 //! What agreed is counted in each place of the site for itself, and for each value of a parameter
-//! until five were without effect ([`super::proven`]): a list is cut where other views say nothing
+//! until eight were without effect ([`super::proven`]): a list is cut where other views say nothing
 //! of its length. A rule that fails in one place may go on in the others; there it must prove
 //! itself as one does that is as likely wrong as right.
 
