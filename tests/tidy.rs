@@ -132,6 +132,18 @@ fn logic_reads_no_clock_and_draws_no_lots() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Where they differ, RocksDB and all the rest is built a second time for the fuzz targets.
+#[test]
+fn fuzz_targets_are_built_by_the_profile_of_the_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dev = |file: &str| {
+        let text = std::fs::read_to_string(root.join(file)).expect("the manifest is there");
+        let manifest: toml::Table = toml::from_str(&text).expect("it is TOML");
+        manifest["profile"]["dev"].clone()
+    };
+    assert_eq!(dev("tests/fuzz/Cargo.toml"), dev("Cargo.toml"));
+}
+
 #[test]
 fn every_file_says_what_it_is_for_and_no_line_is_long() {
     let mut wrong = Vec::new();
