@@ -331,9 +331,7 @@ impl State {
             if self.checks.awaits(own) {
                 continue;
             }
-            let Some(record) = urls::get(&self.db, own)? else { continue };
-            let Ok(url) = CrawlUrl::parse(&record.url) else { continue };
-            let (rules, url) = self.united_by(set, &url, by)?;
+            let Some((rules, url)) = self.hidden_by(set, own, by)? else { continue };
             let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
                 set.must_prove(url, rules) || set.audits_all(url, rules)
             };
@@ -419,10 +417,20 @@ impl State {
         url: Fingerprint,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
-        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        let (rules, rewritten) = self.united_by(set, &url, by)?;
-        Ok(!rules.is_empty() && set.audits(&rewritten, &rules))
+        let hidden = self.hidden_by(set, url, by)?;
+        Ok(hidden.is_some_and(|(rules, url)| !rules.is_empty() && set.audits(&url, &rules)))
+    }
+
+    /// Returns what [`State::united_by`] says of a suppressed URL; `None` where it has no record.
+    fn hidden_by(
+        &self,
+        set: &RuleSet,
+        own: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<Option<(Vec<RuleId>, CrawlUrl)>, DbError> {
+        let Some(record) = urls::get(&self.db, own)? else { return Ok(None) };
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(None) };
+        self.united_by(set, &url, by).map(Some)
     }
 
     /// Puts those URLs first for which a text stands that stands for few others of these: a rule

@@ -69,10 +69,8 @@ impl RuleBook {
                 continue;
             }
             let share = |entry: &Entry| {
-                let agreed = entry.proven.as_ref().map(|proven| {
-                    let seen = proven.values_seen(url).unwrap_or(u32::MAX);
-                    proven.least_in(&here).min(seen)
-                });
+                let proven = entry.proven.as_ref();
+                let agreed = proven.and_then(|proven| proven.least_for(url, Some(&here)));
                 let agreed = agreed.unwrap_or(entry.agreed()).saturating_add(pooled);
                 self.settings.validate.share_after(agreed, odds)
             };

@@ -82,10 +82,8 @@ impl Standing {
         let (Some(proven), Some(last)) = (&self.proven, self.shares.last()) else {
             return self.audit_share;
         };
-        let in_place = (!self.everywhere).then(|| proven.least_in(&places()));
-        let Some(agreed) = in_place.into_iter().chain(proven.values_seen(url)).min() else {
-            return self.audit_share;
-        };
+        let here = (!self.everywhere).then(places);
+        let Some(agreed) = proven.least_for(url, here.as_ref()) else { return self.audit_share };
         Some(*self.shares.get(agreed as usize).unwrap_or(last))
     }
 }

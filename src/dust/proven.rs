@@ -114,6 +114,13 @@ impl Proven {
         unseen.map(|(known, _)| known.len() as u32).min()
     }
 
+    /// Returns how many pairs that agreed in the places of a URL, or values that did, speak for
+    /// it, where the fewest do; `None` where neither counts for itself.
+    pub(crate) fn least_for(&self, url: &CrawlUrl, here: Option<&Places>) -> Option<u32> {
+        let in_places = here.map(|here| self.least_in(here));
+        in_places.into_iter().chain(self.values_seen(url)).min()
+    }
+
     /// Returns the widest of a URL's places outside of which at least so many pairs agreed, and how
     /// many did in it: there a rule may have failed, and hold elsewhere.
     pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
