@@ -101,7 +101,7 @@ pub use words::Words;
 use serde::{Deserialize, Serialize};
 
 use digest::TextDigester;
-use shingle::{BASE, Piece, for_each_shingle, mix};
+use shingle::{Piece, for_each_shingle, mix};
 
 /// What a block of text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -212,9 +212,10 @@ impl Default for Settings {
 pub struct Analysis {
     /// Digest of the main text by structure alone: the same page has the same whenever it comes.
     pub text_digest: TextDigest,
-    /// Digest of the main text without the site's boilerplate and with every number alike: pages
-    /// that differ in a counter, a date or the month of a calendar have the same. It compares
-    /// pages of one site only, as each site has its own boilerplate.
+    /// Digest of the words of the main text without the site's boilerplate, in any order and with
+    /// every number alike: pages that differ in a counter, a date or the month of a calendar have
+    /// the same, and so has a list however it is sorted. It compares pages of one site only, as
+    /// each site has its own boilerplate.
     pub core_digest: u64,
     /// Words of the main text, without the site's boilerplate.
     pub words: u32,
@@ -372,7 +373,7 @@ fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
 
 fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
     let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    mix(all.fold(0, |digest: u64, at| digest.wrapping_mul(BASE).wrapping_add(words.masked(at))))
+    mix(all.fold(0, |sum: u64, at| sum.wrapping_add(mix(words.masked(at)))))
 }
 
 fn count(len: usize) -> u32 {

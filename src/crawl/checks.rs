@@ -63,6 +63,9 @@ struct Check {
     by: Fingerprint,
     /// It measures a rule that is proved.
     is_audit: bool,
+    /// What it shows is no evidence of a trap: one of so few checks of a rule that they cannot be
+    /// what keeps the crawl going.
+    is_sample: bool,
 }
 
 /// The checks that are under way.
@@ -96,7 +99,9 @@ impl Checks {
         for rule in rules {
             *self.under_way.entry(*rule).or_default() += 1;
         }
-        self.awaited.insert(url, Check { rules: rules.to_vec(), by, is_audit });
+        let is_rare = |rule| self.proving.get(rule).is_none_or(|done| *done < MEASURED_MAX);
+        let is_sample = rules.iter().all(is_rare);
+        self.awaited.insert(url, Check { rules: rules.to_vec(), by, is_audit, is_sample });
     }
 
     /// Notes that a URL needs no check any more, or had it; returns what stands for it.
@@ -113,6 +118,12 @@ impl Checks {
     /// Returns true where the check of a URL is awaited.
     pub(super) fn awaits(&self, url: Fingerprint) -> bool {
         self.awaited.contains_key(&url)
+    }
+
+    /// Returns true where the check of a URL is awaited, and repeats what is known if the rule is
+    /// right: that says nothing about its part of the host, unless there is no end to such checks.
+    pub(super) fn samples(&self, url: Fingerprint) -> bool {
+        self.awaited.get(&url).is_some_and(|check| check.is_sample)
     }
 
     /// Returns what is made of a page that is not in every word like the one that stands for it, or

@@ -71,6 +71,8 @@ pub(super) struct Audited {
     rules: Vec<RuleId>,
     /// What the rules rewrite, and its key.
     pair: (CrawlUrl, CrawlUrl),
+    /// What stands for the URL and the rules that rewrite it too, where they are not proved for it.
+    stands: Option<(Vec<RuleId>, CrawlUrl)>,
     /// What it showed.
     audited: Fetched,
     /// What the one that stands for it had shown.
@@ -192,7 +194,10 @@ impl State {
         let is_other = matches!(known, Fetched::Page { .. }) && known.is_contradicted_by(audited);
         let doubt = (is_other || known.outgrows(audited))
             .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
-        let told = Audited { rules, pair: (rewritten, key.clone()), audited, known };
+        let stands = CrawlUrl::parse(&record.url).ok().filter(|stands| *stands != rewritten);
+        let stands = stands.map(|stands| (set.canonize(&stands).rules, stands));
+        let stands = stands.filter(|(rules, stands)| set.must_prove(stands, rules));
+        let told = Audited { rules, pair: (rewritten, key.clone()), stands, audited, known };
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 return self.look_twice(batch, &record.url, told);
@@ -219,8 +224,14 @@ impl State {
 
     /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
     fn tell_audited(&mut self, told: Audited, found: Option<Finding>, now: Timestamp) {
-        let Audited { rules, pair, audited, known } = told;
+        let Audited { rules, pair, stands, audited, known } = told;
         let found = found.unwrap_or_else(|| known.judged_by(audited));
+        // Two forms of one key that show the same prove what gave each of them that key. If they
+        // do not, it is the one whose turn it was that is doubted.
+        if let Some((rules, stands)) = stands.filter(|_| found == Finding::Same) {
+            let pair = Box::new((stands, pair.1.clone()));
+            self.tell(Tell::Audited(rules, pair, found, now));
+        }
         self.tell(Tell::Audited(rules, Box::new(pair), found, now));
     }
 

@@ -196,9 +196,9 @@ impl State {
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
         let before = held.content.trap().level(section_of(outcome.target));
-        // What is fetched to check a rule repeats a known text if the rule is right: that says
-        // nothing about its part of the host.
-        if self.checks.awaits(lease.waiting.fingerprint) {
+        // A page with too little text to be compared with another checks nothing.
+        let is_thin = facts.analysis.as_ref().is_some_and(|analysis| analysis.thin);
+        if self.checks.samples(lease.waiting.fingerprint) && !is_thin {
             return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
         }
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);

@@ -74,6 +74,8 @@ impl Site<'_> {
             (traps.session_path, "/s/00000000/page-0", "Members"),
             (traps.facets, "/shop?choice=0", "Shop"),
             (traps.edited, "/told/0", "Told"),
+            (traps.sorted, "/hours/0?utm_source=lists", "Hours"),
+            (traps.sorted, "/tasks/0?utm_source=lists", "Tasks"),
             (traps.soft_404, "/lost-and-found", "Lost"),
             (redirects.looping, "/loop/a", "Round"),
             (redirects.cross_host, "/out", "Out"),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::draw::{Draw, hash, mix, push_paragraph, word};
 use super::links::Link;
-use super::site::{IMAGES, Quiet, Site};
+use super::site::{IMAGES, LISTS, Quiet, SHOWN_FIRST, Site};
 
 /// A cell of a table.
 #[derive(Clone, Debug)]
@@ -159,6 +159,37 @@ impl Site<'_> {
         let links: Vec<Link> = (0..4).map(&mut link).collect();
         let texts: Vec<String> = text.split('\n').map(str::to_owned).collect();
         self.listing_page("Told", &links, &[], &texts, target)
+    }
+
+    /// Returns one of the lists; the first [`LISTS`] are too short to be told from each other. Each
+    /// column can be made the first one to sort by, up or down; the two before it are kept.
+    pub(super) fn sorted_page(self, list: u32, order: &str, target: &str) -> String {
+        let (folder, length) = if list < LISTS { ("hours", 2) } else { ("tasks", 30) };
+        let said = |row: u32| {
+            let mut draw =
+                Draw::new(mix(self.seed, hash(27, "hours") ^ u64::from(list * 64 + row)));
+            let mut text = String::new();
+            push_paragraph(&mut text, &mut draw, 6);
+            vec![Cell::new(text)]
+        };
+        let mut rows: Vec<u32> = (0..length).collect();
+        rows.sort_by_key(|row| mix(hash(28, order), u64::from(*row)));
+        let rows: Vec<Vec<Cell>> = rows.into_iter().map(said).collect();
+        let by = ["date", "who", "what", "task", "note", "hours"].into_iter();
+        let by = by.flat_map(|column| [column.to_owned(), format!("{column}:desc")]);
+        let mut tabs: Vec<Link> = by
+            .map(|by| {
+                let name = |by: &str| by.trim_end_matches(":desc").to_owned();
+                let before = order.split(',').filter(|b| !b.is_empty() && name(b) != name(&by));
+                let keys: Vec<&str> = std::iter::once(&*by).chain(before.take(2)).collect();
+                let (list, keys) = (list % LISTS, keys.join(","));
+                Link::new(format!("/{folder}/{list}?sort={keys}"), "sort")
+            })
+            .collect();
+        if list % LISTS + 1 < LISTS {
+            tabs.push(Link::new(format!("/{folder}/{}?{SHOWN_FIRST}", list % LISTS + 1), "Next"));
+        }
+        self.listing_page(&format!("Hours {list}"), &tabs, &rows, &[], target)
     }
 
     /// Returns a page that asks for restraint, or one that only such pages link to.

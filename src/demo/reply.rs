@@ -223,6 +223,7 @@ impl Site<'_> {
             }
             Target::Facets(choice) => self.html(200, self.facets_page(*choice, at)),
             Target::Edited(number) => self.html(200, self.edited_page(*number, at)),
+            Target::Sorted(list, order) => self.html(200, self.sorted_page(*list, order, at)),
             Target::Browsed(page) => self.html(200, self.repository_page(*page, at)),
             Target::Unknown => {
                 let status = if self.spec.traps.soft_404 { 200 } else { 404 };

@@ -49,6 +49,8 @@ pub(super) enum Target {
     /// A choice of the shop.
     Facets(u32),
     Edited(u32),
+    /// A list and how it is ordered.
+    Sorted(u32, String),
     Browsed(Browsed),
     Unknown,
 }
@@ -83,6 +85,12 @@ pub(super) const SITEMAP_URLS: u32 = 1_000;
 /// Images and papers that a site with assets has.
 pub(super) const IMAGES: u32 = 5;
 pub(super) const PAPERS: u32 = 2;
+
+/// Short lists that can be put into any order; there are as many long ones.
+pub(super) const LISTS: u32 = 20;
+
+/// The query with which the lists are linked to, and which is idle.
+pub(super) const SHOWN_FIRST: &str = "utm_source=lists";
 
 /// Years that the calendar has; far more than anyone would crawl.
 const CALENDAR_MONTHS: u32 = 12 * 10_000;
@@ -242,6 +250,14 @@ impl<'w> Site<'w> {
         }
         if traps.edited && path.starts_with("/told/") {
             return numbered(path, "/told/", "").map(Target::Edited);
+        }
+        let list = |before: &str| numbered(path, before, "").filter(|list| *list < LISTS);
+        if traps.sorted
+            && let Some(list) = list("/hours/").or(list("/tasks/").map(|list| LISTS + list))
+        {
+            let is_first = query.is_empty() || query == SHOWN_FIRST;
+            let order = if is_first { "" } else { query.strip_prefix("sort=")? };
+            return Some(Target::Sorted(list, order.to_owned()));
         }
         if traps.calendar
             && let Some(rest) = path.strip_prefix("/calendar/")

@@ -226,6 +226,8 @@ pub struct Traps {
     pub facets: bool,
     /// Twenty texts under endlessly many paths, a few words of them others each time.
     pub edited: bool,
+    /// Short and long lists that can be put into any order by up to three of their columns.
+    pub sorted: bool,
     /// Unknown paths answer 200 with an apology, and there are links to such paths.
     pub soft_404: bool,
 }

@@ -317,12 +317,15 @@ async fn a_trap_has_no_end_and_is_told_apart_from_documents() {
         session_path: true,
         facets: true,
         edited: true,
+        sorted: true,
         soft_404: true,
     };
     site.redirects =
         Redirects { share: 50, chain: 3, looping: true, cross_host: true, ..Redirects::default() };
     let sim = open(vec![site, SiteSpec::new("b.test", 3)]);
-    for start in ["calendar/2026-11", "more/", "s/00000000/page-0", "shop?choice=0", "told/0"] {
+    for start in
+        ["calendar/2026-11", "more/", "s/00000000/page-0", "shop?choice=0", "told/0", "hours/1"]
+    {
         let mut page = url(&format!("http://trap.test/{start}"));
         let mut seen = HashSet::new();
         for _ in 0..50 {

@@ -156,7 +156,8 @@ impl WebSpec {
             | Target::Growing(_)
             | Target::SessionPath { .. }
             | Target::Facets(_)
-            | Target::Edited(_) => Truth::Trap,
+            | Target::Edited(_)
+            | Target::Sorted(..) => Truth::Trap,
             Target::Browsed(page) => Truth::Repository { text: site.version_of(page) },
             Target::Unknown => Truth::Error { soft: site.spec.traps.soft_404 },
         })

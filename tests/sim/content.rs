@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crawler::crawl::DustMode;
 use crawler::crawl::log::{Line, files};
-use crawler::demo::{SiteSpec, Traps, Truth};
+use crawler::demo::{Habits, SiteSpec, Traps, Truth, UrlStyle};
 use crawler::url::CrawlUrl;
 
 use super::{Crash, Run, START, World, balanced};
@@ -74,6 +75,33 @@ async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them
     // The filter stops the paths that repeat their segments by itself.
     assert_eq!(summary.reasons.get("trap-section-parked"), Some(&4), "{:?}", summary.reasons);
     assert_eq!(world.lost(), 0);
+}
+
+/// Lists in every order of their columns, on a site where parameters of those names are known to
+/// make no difference: what is fetched to prove that of the lists, too, must not keep the crawl from
+/// seeing that they go on for ever.
+#[tokio::test(start_paused = true)]
+async fn rules_do_not_hide_that_a_space_is_endless() {
+    let habits =
+        Habits { share: 30, session: Some("sort"), sessions: 3, tracking: 3, ..Habits::default() };
+    let site = site("sorted.test", 150, |site| {
+        site.traps.sorted = true;
+        (site.style, site.habits) = (UrlStyle::Query, habits);
+    });
+    for dust in [DustMode::Off, DustMode::Enforce] {
+        let mut world = World::new(WebSpec::new(13, vec![site.clone()]));
+        world.dust = dust;
+        let summary = crawl(&world).await;
+        assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+        let of_lists = |folder: &str| {
+            let lines = world.lines().into_iter().filter(|line| line.purpose == "page");
+            lines.filter(|line| line.url.contains(folder)).count()
+        };
+        let (short, long) = (of_lists("/hours/"), of_lists("/tasks/"));
+        println!("short and long lists fetched with rules {dust:?}: {short}, {long}");
+        assert!(short <= 300 && long <= 300, "{dust:?}: {short} short lists, {long} long ones");
+        assert_eq!(world.lost(), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]
