@@ -78,12 +78,12 @@ async fn endless_spaces_are_left_long_before_any_limit_and_no_document_with_them
 }
 
 /// Lists in every order of their columns, on a site where parameters of those names are known to
-/// make no difference: what is fetched to prove that of the lists, too, must not keep the crawl from
-/// seeing that they go on for ever.
+/// make no difference: what is fetched to prove that of the lists, too, must not keep the crawl
+/// from seeing that they go on for ever.
 #[tokio::test(start_paused = true)]
 async fn rules_do_not_hide_that_a_space_is_endless() {
-    let habits =
-        Habits { share: 30, session: Some("sort"), sessions: 3, tracking: 3, ..Habits::default() };
+    let (session, sessions) = (Some("sort"), 3);
+    let habits = Habits { share: 30, session, sessions, tracking: 3, ..Habits::default() };
     let site = site("sorted.test", 150, |site| {
         site.traps.sorted = true;
         (site.style, site.habits) = (UrlStyle::Query, habits);
