@@ -318,7 +318,12 @@ fn bag(words: &Words, blocks: &[Block<'_>], spans: &[Piece], kept: &[bool]) -> u
     let blocks = blocks.iter().zip(spans).zip(kept);
     let kept = blocks.filter(|((block, _), kept)| **kept && block.kind != BlockKind::Heading);
     let hashes = kept.flat_map(|((_, span), _)| &words.hashes()[span.start..span.end]);
-    hashes.fold(0, |sum, hash| sum.wrapping_add(mix(*hash)))
+    in_any_order(hashes.copied())
+}
+
+/// Returns a sum over hashes, the same in whatever order they come.
+fn in_any_order(hashes: impl Iterator<Item = u64>) -> u64 {
+    hashes.fold(0, |sum, hash| sum.wrapping_add(mix(hash)))
 }
 
 impl Content {
@@ -373,7 +378,7 @@ fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
 
 fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
     let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    mix(all.fold(0, |sum: u64, at| sum.wrapping_add(mix(words.masked(at)))))
+    mix(in_any_order(all.map(|at| words.masked(at))))
 }
 
 fn count(len: usize) -> u32 {

@@ -28,7 +28,7 @@ impl Piece {
 pub const THIN_SHINGLES: usize = 8;
 
 /// Odd, and without short cycles in its powers: the base of the rolling hash.
-pub(super) const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
+const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Mixes the bits of `x`: a bijection, so distinct inputs stay distinct (finalizer of splitmix64).
 pub(super) fn mix(x: u64) -> u64 {

@@ -1,7 +1,7 @@
 //! The links of a site's pages, in every form that its habits give them.
 
 use super::draw::{Draw, hash, mix, word};
-use super::site::{INWARD, PAPERS, Site, with_parameter};
+use super::site::{INWARD, LISTS, PAPERS, SHOWN_FIRST, Site, list_path, with_parameter};
 use super::spec::SiteSpec;
 
 /// A link as a page writes it.
@@ -74,8 +74,6 @@ impl Site<'_> {
             (traps.session_path, "/s/00000000/page-0", "Members"),
             (traps.facets, "/shop?choice=0", "Shop"),
             (traps.edited, "/told/0", "Told"),
-            (traps.sorted, "/hours/0?utm_source=lists", "Hours"),
-            (traps.sorted, "/tasks/0?utm_source=lists", "Tasks"),
             (traps.soft_404, "/lost-and-found", "Lost"),
             (redirects.looping, "/loop/a", "Round"),
             (redirects.cross_host, "/out", "Out"),
@@ -91,6 +89,9 @@ impl Site<'_> {
         links.extend(open.map(|(_, href, text)| Link::new(href.to_owned(), text)));
         if self.spec.commits > 0 {
             links.push(Link::new(self.repository_home(), "Repository"));
+        }
+        if traps.sorted {
+            links.extend([0, LISTS].map(first_list));
         }
         if self.spec.directives {
             let link = Link::new("/quiet/page-0".to_owned(), "Advertisement");
@@ -179,6 +180,11 @@ impl Site<'_> {
         let at = draw.below(forms.len() as u64) as usize;
         forms.get(at).cloned().unwrap_or_else(|| canonical.to_owned())
     }
+}
+
+/// Returns the link by which a list is found, before it is put into any order.
+pub(super) fn first_list(list: u32) -> Link {
+    Link::new(format!("{}?{SHOWN_FIRST}", list_path(list)), "List")
 }
 
 impl Link {

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::draw::{Draw, hash, mix, push_paragraph, word};
-use super::links::Link;
-use super::site::{IMAGES, LISTS, Quiet, SHOWN_FIRST, Site};
+use super::links::{Link, first_list};
+use super::site::{IMAGES, LISTS, Quiet, Site, list_path};
 
 /// A cell of a table.
 #[derive(Clone, Debug)]
@@ -164,7 +164,7 @@ impl Site<'_> {
     /// Returns one of the lists; the first [`LISTS`] are too short to be told from each other. Each
     /// column can be made the first one to sort by, up or down; the two before it are kept.
     pub(super) fn sorted_page(self, list: u32, order: &str, target: &str) -> String {
-        let (folder, length) = if list < LISTS { ("hours", 2) } else { ("tasks", 30) };
+        let length = if list < LISTS { 2 } else { 30 };
         let said = |row: u32| {
             let mut draw =
                 Draw::new(mix(self.seed, hash(27, "hours") ^ u64::from(list * 64 + row)));
@@ -182,12 +182,11 @@ impl Site<'_> {
                 let name = |by: &str| by.trim_end_matches(":desc").to_owned();
                 let before = order.split(',').filter(|b| !b.is_empty() && name(b) != name(&by));
                 let keys: Vec<&str> = std::iter::once(&*by).chain(before.take(2)).collect();
-                let (list, keys) = (list % LISTS, keys.join(","));
-                Link::new(format!("/{folder}/{list}?sort={keys}"), "sort")
+                Link::new(format!("{}?sort={}", list_path(list), keys.join(",")), "sort")
             })
             .collect();
-        if list % LISTS + 1 < LISTS {
-            tabs.push(Link::new(format!("/{folder}/{}?{SHOWN_FIRST}", list % LISTS + 1), "Next"));
+        if !(list + 1).is_multiple_of(LISTS) {
+            tabs.push(first_list(list + 1));
         }
         self.listing_page(&format!("Hours {list}"), &tabs, &rows, &[], target)
     }

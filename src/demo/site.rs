@@ -92,6 +92,15 @@ pub(super) const LISTS: u32 = 20;
 /// The query with which the lists are linked to, and which is idle.
 pub(super) const SHOWN_FIRST: &str = "utm_source=lists";
 
+const SHORT_LISTS: &str = "/hours/";
+const LONG_LISTS: &str = "/tasks/";
+
+/// Returns the path of a list, of which the first [`LISTS`] are the short ones.
+pub(super) fn list_path(list: u32) -> String {
+    let folder = if list < LISTS { SHORT_LISTS } else { LONG_LISTS };
+    format!("{folder}{}", list % LISTS)
+}
+
 /// Years that the calendar has; far more than anyone would crawl.
 const CALENDAR_MONTHS: u32 = 12 * 10_000;
 
@@ -253,7 +262,7 @@ impl<'w> Site<'w> {
         }
         let list = |before: &str| numbered(path, before, "").filter(|list| *list < LISTS);
         if traps.sorted
-            && let Some(list) = list("/hours/").or(list("/tasks/").map(|list| LISTS + list))
+            && let Some(list) = list(SHORT_LISTS).or(list(LONG_LISTS).map(|list| LISTS + list))
         {
             let is_first = query.is_empty() || query == SHOWN_FIRST;
             let order = if is_first { "" } else { query.strip_prefix("sort=")? };
