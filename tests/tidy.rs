@@ -38,7 +38,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("url", &["clock"]),
     ("seed", &["clock", "url"]),
-    ("dust", &["clock", "url"]),
+    // Evidence for a rule is what pages show, in the words of `content`.
+    ("dust", &["clock", "url", "content"]),
     ("robots", &["clock", "url"]),
     ("extract", &["clock", "url"]),
     ("content", &["clock", "url"]),

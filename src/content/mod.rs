@@ -58,6 +58,7 @@
 //! "Detecting near-replicas on the Web by content and hyperlink analysis", WWW 2003; He et al.,
 //! "Crawling deep web entity pages", WSDM 2013.
 
+mod bag;
 mod compare;
 mod digest;
 pub mod host;
@@ -88,6 +89,7 @@ mod pages;
 #[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
 mod replicas;
 
+pub use bag::Bag;
 pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
 pub use shingle::{
@@ -232,10 +234,10 @@ pub struct Analysis {
     pub model_version: u32,
     /// Hashes of the words of the main text, in order.
     pub main_words: Vec<u64>,
-    /// A sum over the words of the page outside navigation, header, footer and headings: the same
-    /// for the same words in any order, whatever is known of the site, and for a list whose title
-    /// says under which address it was asked for.
-    pub bag: u64,
+    /// The words of the page outside navigation, header, footer and headings: the same in any
+    /// order, whatever is known of the site, and for a list whose title says under which address it
+    /// was asked for.
+    pub bag: Bag,
     /// The distinct words of the page outside navigation, header and footer.
     pub word_set: WordSet,
     /// A few shingles, by which a host that repeats itself is known: see [`trap`].
@@ -313,17 +315,12 @@ impl Content {
     }
 }
 
-/// Returns a sum over the words of the blocks that are kept, but for headings.
-fn bag(words: &Words, blocks: &[Block<'_>], spans: &[Piece], kept: &[bool]) -> u64 {
+/// Returns the words of the blocks that are kept, but for headings.
+fn bag(words: &Words, blocks: &[Block<'_>], spans: &[Piece], kept: &[bool]) -> Bag {
     let blocks = blocks.iter().zip(spans).zip(kept);
     let kept = blocks.filter(|((block, _), kept)| **kept && block.kind != BlockKind::Heading);
     let hashes = kept.flat_map(|((_, span), _)| &words.hashes()[span.start..span.end]);
-    in_any_order(hashes.copied())
-}
-
-/// Returns a sum over hashes, the same in whatever order they come.
-fn in_any_order(hashes: impl Iterator<Item = u64>) -> u64 {
-    hashes.fold(0, |sum, hash| sum.wrapping_add(mix(hash)))
+    Bag::of(hashes.copied())
 }
 
 impl Content {
@@ -378,7 +375,7 @@ fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
 
 fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
     let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
-    mix(in_any_order(all.map(|at| words.masked(at))))
+    mix(all.fold(0, |sum, at| sum.wrapping_add(mix(words.masked(at)))))
 }
 
 fn count(len: usize) -> u32 {

@@ -191,8 +191,9 @@ impl State {
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
-        let is_other = matches!(known, Fetched::Page { .. }) && known.is_contradicted_by(audited);
-        let doubt = (is_other || known.outgrows(audited))
+        let is_other = matches!(known, Fetched::Page { .. })
+            && (known.is_contradicted_by(audited) || known.differs_around(audited));
+        let doubt = (is_other || known.differs_from(audited))
             .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
         let stands = CrawlUrl::parse(&record.url).ok().filter(|stands| *stands != rewritten);
         let stands = stands.map(|stands| (set.canonize(&stands).rules, stands));
@@ -237,7 +238,8 @@ impl State {
 
     /// Tells of an audit that did not agree, or not in every word, given what stands for the URL
     /// shows now. A page that is no longer what it was proves nothing. One that is, word for word,
-    /// is another page than one with more words or fewer.
+    /// is another page than one with more words or fewer; and one that is but for a few words is
+    /// another page than one with others around its text.
     fn tell_verified(&mut self, told: Audited, now_shown: Fetched, now: Timestamp) {
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.has_words_of(now_shown);
@@ -245,8 +247,9 @@ impl State {
             self.checks.looked_twice(&told.pair.0, is_stable);
         }
         if is_page && !now_shown.is_contradicted_by(told.audited) {
-            let differs = now_shown.outgrows(told.audited);
-            let found = (is_stable && differs).then_some(Finding::Failed);
+            let differs = is_stable && now_shown.differs_from(told.audited)
+                || now_shown.differs_around(told.audited) && !told.known.differs_from(now_shown);
+            let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now);
         } else if !is_page || !told.known.is_contradicted_by(now_shown) {
             self.tell_audited(told, None, now);

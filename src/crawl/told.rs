@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use crate::content::Bag;
 use crate::db::families::dust as rows;
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{Declared, Observation, RuleBook, Text};
@@ -21,7 +22,7 @@ struct Row<'a> {
     status: u16,
     text: Text,
     digest: Option<u64>,
-    bag: Option<u64>,
+    bag: Option<Bag>,
     /// Where it leads, and whether as a redirect.
     declared: Option<(&'a str, bool)>,
     junk: bool,

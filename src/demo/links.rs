@@ -90,6 +90,9 @@ impl Site<'_> {
         if self.spec.commits > 0 {
             links.push(Link::new(self.repository_home(), "Repository"));
         }
+        if self.spec.boards > 0 {
+            links.push(Link::new(self.first_board(), "Board"));
+        }
         if traps.sorted {
             links.extend([0, LISTS].map(first_list));
         }

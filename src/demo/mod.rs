@@ -13,6 +13,7 @@
 //! It knows nothing of crawling: it imports no logic of the crawler but URLs and time, so that what
 //! it judges ([`Judge`]) cannot share the crawler's mistakes.
 
+mod board;
 mod draw;
 mod links;
 mod log;

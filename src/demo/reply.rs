@@ -225,6 +225,7 @@ impl Site<'_> {
             Target::Edited(number) => self.html(200, self.edited_page(*number, at)),
             Target::Sorted(list, order) => self.html(200, self.sorted_page(*list, order, at)),
             Target::Browsed(page) => self.html(200, self.repository_page(*page, at)),
+            Target::Board(shown) => self.html(200, self.board_page(shown, at)),
             Target::Unknown => {
                 let status = if self.spec.traps.soft_404 { 200 } else { 404 };
                 self.html(status, self.error_page(status, at))

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::board;
 use super::draw::{hash, mix, word};
 use super::repository::Browsed;
 use super::spec::{SiteSpec, UrlStyle};
@@ -52,6 +53,7 @@ pub(super) enum Target {
     /// A list and how it is ordered.
     Sorted(u32, String),
     Browsed(Browsed),
+    Board(board::Shown),
     Unknown,
 }
 
@@ -203,6 +205,7 @@ impl<'w> Site<'w> {
         self.fixed(path)
             .or_else(|| self.endless(path, query))
             .or_else(|| self.browsed(path, query).map(Target::Browsed))
+            .or_else(|| self.shown_board(path, query).map(Target::Board))
             .or_else(|| self.redirect(path))
             .or_else(|| self.document(path, query))
             .or_else(|| self.slash_redirect(path))

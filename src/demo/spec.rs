@@ -63,6 +63,8 @@ pub struct SiteSpec {
     pub habits: Habits,
     /// Commits of a repository that is shown at each of them, under `/git/`; 0: there is none.
     pub commits: u32,
+    /// Boards of tasks, sorted and cut into pages, under `/board/`.
+    pub boards: u32,
     /// What documents say of their URLs in a No-Vary-Search header, true or not.
     pub no_vary_search: Option<&'static str>,
     /// Endless spaces.
@@ -117,6 +119,7 @@ impl SiteSpec {
             https: false,
             habits: Habits::default(),
             commits: 0,
+            boards: 0,
             no_vary_search: None,
             traps: Traps::default(),
             faults: Faults::default(),

@@ -75,6 +75,11 @@ pub enum Truth {
         /// Which of its texts the page shows; none where it lists them, or shows a part of one.
         text: Option<u32>,
     },
+    /// A page of a board of tasks.
+    Board {
+        /// A number for the set of tasks that it shows, in any order.
+        tasks: u64,
+    },
     /// An error page, hidden behind 200 if `soft`.
     Error {
         /// True if the status is 200.
@@ -159,6 +164,7 @@ impl WebSpec {
             | Target::Edited(_)
             | Target::Sorted(..) => Truth::Trap,
             Target::Browsed(page) => Truth::Repository { text: site.version_of(page) },
+            Target::Board(shown) => Truth::Board { tasks: shown.set() },
             Target::Unknown => Truth::Error { soft: site.spec.traps.soft_404 },
         })
     }
@@ -176,6 +182,11 @@ impl WebSpec {
     /// Returns the numbers of the texts that the repository of a site has.
     pub fn repository_texts(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
         self.site(host).into_iter().flat_map(|site| site.versions())
+    }
+
+    /// Returns the numbers of the sets of tasks that pages of a site's boards show.
+    pub fn sets_of_tasks(&self, host: u32) -> impl Iterator<Item = u64> + '_ {
+        self.site(host).into_iter().flat_map(|site| site.sets_of_tasks())
     }
 
     /// Returns the canonical URL of a document.

@@ -12,6 +12,7 @@ use super::evidence::{Page, Text, Window};
 use super::fetched::Fetched;
 use super::rule::{FORMAT, RuleId, RuleKind, Scope};
 use super::sketch::{SLOTS, Sketch};
+use crate::content::Bag;
 use crate::url::Site;
 
 /// Why kept bytes cannot be used; reads after "failed to read the learned rules: ".
@@ -26,7 +27,7 @@ pub enum DecodeError {
 }
 
 /// Version of the kept rules, which is not that of rule files.
-const ROWS_FORMAT: u32 = 2;
+const ROWS_FORMAT: u32 = 3;
 
 /// What kept rules of every version begin with.
 #[derive(Deserialize)]
@@ -120,7 +121,7 @@ impl RuleBook {
     }
 }
 
-const MAGIC: &[u8; 4] = b"DW01";
+const MAGIC: &[u8; 4] = b"DW02";
 
 fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
     let mut out = Vec::with_capacity(window.pages.len() * 96);
@@ -145,11 +146,14 @@ fn put_page(out: &mut Vec<u8>, page: &Page) {
     };
     let flags = u8::from(page.junk)
         | declared << 1
-        | u8::from(page.digests[0].is_some()) << 3
-        | u8::from(page.digests[1].is_some()) << 4;
+        | u8::from(page.digest.is_some()) << 3
+        | u8::from(page.bag.is_some()) << 4;
     out.push(flags);
-    for digest in page.digests.iter().flatten() {
+    if let Some(digest) = page.digest {
         out.extend_from_slice(&digest.to_le_bytes());
+    }
+    if let Some(bag) = page.bag {
+        out.extend_from_slice(&bag.to_bytes());
     }
     if let Some((_, target)) = &page.declared {
         put_text(out, target);
@@ -219,12 +223,8 @@ impl<'a> Reader<'a> {
         let url = self.text()?.into();
         let at = self.at;
         let [flags] = self.array()?;
-        let mut digests = [None; 2];
-        for (i, digest) in digests.iter_mut().enumerate() {
-            if flags & (8 << i) != 0 {
-                *digest = Some(self.long()?);
-            }
-        }
+        let digest = if flags & 1 << 3 != 0 { Some(self.long()?) } else { None };
+        let bag = if flags & 1 << 4 != 0 { Some(Bag::from_bytes(self.array()?)) } else { None };
         let declared = match flags >> 1 & 3 {
             0 => None,
             kind => Some((kind == 2, self.text()?.into())),
@@ -239,7 +239,7 @@ impl<'a> Reader<'a> {
             [3] => Text::Size(self.number()?, self.number()?),
             _ => return Err(DecodeError::Window(at)),
         };
-        Ok(Page { url, text, digests, declared, junk: flags & 1 != 0, doc: None })
+        Ok(Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None })
     }
 }
 
@@ -290,7 +290,7 @@ mod tests {
                     _ => Text::Unknown,
                 },
                 digest: (i % 3 == 0).then_some(i),
-                bag: (i % 5 == 0).then_some(i),
+                bag: (i % 5 == 0).then(|| Bag::of(0..i)),
                 declared: match i % 6 {
                     0 => Some(Declared::Redirect(target)),
                     1 => Some(Declared::Canonical(target)),
@@ -334,7 +334,7 @@ mod tests {
     fn rules_kept_by_another_version_are_refused_by_their_format() {
         let kept = br#"{"format":1,"entries":[{"proven":[1,2]}]}"#;
         let refused = RuleBook::decode(Settings::default(), kept, []).map(|_| ());
-        let why = "format 1, where 2 is known".to_owned();
+        let why = format!("format 1, where {ROWS_FORMAT} is known");
         assert_eq!(refused, Err(DecodeError::Rules(why)));
     }
 }

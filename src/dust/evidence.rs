@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::differences::Differences;
 use super::sketch::{Likeness, SLOTS, Sketch};
+use crate::content::Bag;
 use crate::url::CrawlUrl;
 
 /// What is known of a page's text.
@@ -51,9 +52,10 @@ pub struct Observation {
     pub text: Text,
     /// A hash of the payload, if at hand: equal payloads are the same document.
     pub digest: Option<u64>,
-    /// A hash of the multiset of words of the main text, if at hand: equal for the same items in
-    /// another order, which a sketch of shingles calls another text.
-    pub bag: Option<u64>,
+    /// The words of the page, if at hand: the same for the same items in another order, which a
+    /// sketch of shingles calls another text, and others for other items in the same frame, which
+    /// it calls the same.
+    pub bag: Option<Bag>,
     /// What the site says about the URL.
     pub declared: Option<Declared>,
     /// A soft error, a login or consent page.
@@ -70,7 +72,8 @@ pub(crate) type Doc = u32;
 pub(crate) struct Page {
     pub(crate) url: Box<str>,
     pub(crate) text: Text,
-    pub(crate) digests: [Option<u64>; 2],
+    pub(crate) digest: Option<u64>,
+    pub(crate) bag: Option<Bag>,
     pub(crate) declared: Option<(bool, Box<str>)>,
     pub(crate) junk: bool,
     pub(crate) doc: Option<Doc>,
@@ -250,7 +253,7 @@ impl Window {
         let place = self.dropped + self.pages.len() as u64;
         self.known.insert(hash, place);
         let mut page = page;
-        page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+        page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
         self.compare_with_first(&page, place);
         self.pages.push_back(page);
         self.total += 1;
@@ -331,7 +334,7 @@ impl Window {
         for (i, page) in self.pages.iter_mut().enumerate() {
             let place = self.dropped + i as u64;
             self.known.insert(xxh3_64(page.url.as_bytes()), place);
-            page.doc = self.documents.assign(&page.text, page.digests, page.junk);
+            page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
             if let Some(doc) = page.doc {
                 self.firsts.entry(doc).or_insert(place);
             }
@@ -340,6 +343,11 @@ impl Window {
 }
 
 impl Page {
+    /// Returns what only pages of one document have in common.
+    fn digests(&self) -> [Option<u64>; 2] {
+        [self.digest, self.bag.map(|bag| bag.hash())]
+    }
+
     /// Makes a page of an observation; its document is assigned by the window.
     pub(crate) fn of(observation: &Observation) -> Page {
         let declared = observation.declared.as_ref().map(|declared| match declared {
@@ -349,7 +357,8 @@ impl Page {
         Page {
             url: observation.url.as_str().into(),
             text: if observation.troubled { Text::Unknown } else { observation.text },
-            digests: [observation.digest, observation.bag],
+            digest: observation.digest,
+            bag: observation.bag,
             declared,
             junk: observation.junk,
             doc: None,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Page, Text};
 use super::sketch::Likeness;
 use super::validate::Finding;
+use crate::content::Bag;
 
 /// A shorter main text than this may be missing from a page by chance.
 const SUBSTANTIAL_SHINGLES: u32 = 24;
@@ -17,6 +18,10 @@ const TITLE_WORDS_MAX: u32 = 12;
 /// In a long text as many as this part of its words: its table of contents.
 const TITLE_PARTS: u32 = 32;
 
+/// Differing words are estimated to within a quarter, and a title in place of another one differs
+/// by both: at four times as many words a title is taken for more once in 1,000 times.
+const ESTIMATES: u32 = 4;
+
 /// What a fetch for a rule showed, redirects followed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -27,8 +32,8 @@ pub enum Fetched {
         text: Text,
         /// A hash of its payload.
         digest: Option<u64>,
-        /// A hash of the multiset of its words.
-        bag: Option<u64>,
+        /// Its words.
+        bag: Option<Bag>,
         /// A soft error, a login or consent page.
         junk: bool,
     },
@@ -56,13 +61,14 @@ impl Fetched {
         agreement(self, later) == Finding::Failed
     }
 
-    /// Returns true where two fetches showed texts that are much alike, but one of them has more
-    /// words than a title or a table of contents makes up for: the same page with another
-    /// advertisement, or a list with some entries more.
-    pub(crate) fn outgrows(self, other: Fetched) -> bool {
+    /// Returns true where two fetches showed texts that are much alike, but differ by more words
+    /// than a title or a table of contents makes up for: the same page with another advertisement,
+    /// or a list with some entries more, or with others.
+    pub(crate) fn differs_from(self, other: Fetched) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
         let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
-        words.abs_diff(others) > most
+        let differing = self.bag().zip(other.bag()).map_or(0, |(a, b)| a.differing(&b));
+        (words.abs_diff(others) > most || differing > ESTIMATES * most)
             && !self.has_words_of(other)
             && agreement(self, other) != Finding::Failed
     }
@@ -75,6 +81,19 @@ impl Fetched {
             return false;
         };
         digest.is_some() && digest == d || bag.is_some() && bag == b
+    }
+
+    /// Returns true where two fetches showed a text that is much the same among so many other words
+    /// that these are what the pages are for.
+    pub(crate) fn differs_around(self, other: Fetched) -> bool {
+        let texts = self.words().zip(other.words()).map(|(a, b)| a.max(b));
+        let bags = self.bag().zip(other.bag());
+        texts.zip(bags).is_some_and(|(text, (a, b))| a.differs_around(&b, text))
+    }
+
+    /// Returns the words of a page.
+    pub(crate) fn bag(self) -> Option<Bag> {
+        if let Fetched::Page { bag, .. } = self { bag } else { None }
     }
 
     /// Returns the number of words of the main text of a page that can bear witness.
@@ -96,25 +115,22 @@ pub(crate) fn speaks(page: &Page) -> bool {
 pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
     let Text::Main(_) = page.text else { return None };
-    let [digest, bag] = page.digests;
-    (!redirects).then_some(Fetched::Page { text: page.text, digest, bag, junk: page.junk })
+    let Page { text, digest, bag, junk, .. } = *page;
+    (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
 }
 
 /// Compares a page with what should be the same page.
 pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
-    let Fetched::Page { text, digest, bag, junk } = known else { return Finding::Unclear };
-    let (other, other_digest, other_bag, other_junk) = match outcome {
-        Fetched::Page { text, digest, bag, junk } => (text, digest, bag, junk),
+    let Fetched::Page { text, junk, .. } = known else { return Finding::Unclear };
+    let (other, other_junk) = match outcome {
+        Fetched::Page { text, junk, .. } => (text, junk),
         Fetched::Gone | Fetched::Forbidden => return Finding::Failed,
         Fetched::Unavailable => return Finding::Unclear,
     };
-    let equal = |a: Option<u64>, b: Option<u64>| a.is_some() && a == b;
     match (text, other) {
         _ if junk => Finding::Unclear,
         _ if other_junk => Finding::Failed,
-        (Text::Main(_), Text::Main(_)) if equal(digest, other_digest) || equal(bag, other_bag) => {
-            Finding::Same
-        }
+        (Text::Main(_), Text::Main(_)) if known.has_words_of(outcome) => Finding::Same,
         (Text::Main(a), Text::Main(b)) => match a.compare(&b) {
             Likeness::Same => Finding::Same,
             Likeness::Different => Finding::Failed,
@@ -132,21 +148,31 @@ mod tests {
 
     /// A page of words, of which the first ones are its own.
     fn page(words: std::ops::Range<u64>) -> Fetched {
-        let bag = super::super::sketch::bag(words.clone());
+        let bag = Bag::of(words.clone());
         let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
         Fetched::Page { text, digest: None, bag: Some(bag), junk: false }
     }
 
     #[test]
-    fn a_list_with_an_entry_more_is_alike_but_outgrows_a_title() {
+    fn a_list_with_an_entry_more_is_alike_but_differs_by_more_than_a_title() {
         let list = page(0..300);
         assert_eq!(list.judged_by(page(0..316)), Finding::Same);
-        assert!(list.outgrows(page(0..316)) && page(0..316).outgrows(list));
-        assert!(!list.outgrows(page(0..300)) && !list.outgrows(page(0..312)));
-        assert!(!page(0..2_000).outgrows(page(0..2_060)), "a table of contents");
+        assert!(list.differs_from(page(0..316)) && page(0..316).differs_from(list));
+        assert!(!list.differs_from(page(0..300)) && !list.differs_from(page(0..312)));
+        assert!(!page(0..2_000).differs_from(page(0..2_060)), "a table of contents");
         assert!(list.has_words_of(page(0..300)) && !list.has_words_of(page(0..316)));
+        // As many words, of which some are others; a title, and what is there in place of a form.
+        let others = |shown: std::ops::Range<u64>| {
+            let Fetched::Page { text, .. } = page(0..300) else { unreachable!("it is a page") };
+            let bag = Some(Bag::of((0..300).chain(shown)));
+            Fetched::Page { text, digest: None, bag, junk: false }
+        };
+        assert!(others(1_000..1_080).differs_from(others(2_000..2_080)));
+        assert!(!others(1_000..1_080).differs_around(others(2_000..2_080)));
+        assert!(others(1_000..1_400).differs_around(others(2_000..2_400)));
+        assert!(!others(1_000..1_010).differs_from(others(2_000..2_010)));
         // What is another text anyway differs by more than words can tell.
-        assert!(!list.outgrows(page(5_000..5_400)));
+        assert!(!list.differs_from(page(5_000..5_400)));
         assert_eq!(list.judged_by(page(5_000..5_300)), Finding::Failed);
     }
 

@@ -104,6 +104,32 @@ async fn rules_do_not_hide_that_a_space_is_endless() {
     }
 }
 
+/// Boards that show other tasks in each order where they are cut into pages, and the same where
+/// they are not: what is learned of these must not hide those.
+#[tokio::test(start_paused = true)]
+async fn each_page_of_a_list_that_is_cut_is_fetched_in_every_order() {
+    // Of a host that shows mostly texts that are known, links of known texts are not followed.
+    let site = site("board.test", 800, |site| site.boards = 16);
+    for dust in [DustMode::Off, DustMode::Enforce] {
+        let mut world = World::new(WebSpec::new(14, vec![site.clone()]));
+        world.dust = dust;
+        let summary = crawl(&world).await;
+        assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+        let (mut shown, mut pages) = (BTreeSet::new(), 0);
+        for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
+            let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
+            if let Some(Truth::Board { tasks }) = world.web.truth(&url) {
+                pages += 1;
+                shown.insert(tasks);
+            }
+        }
+        let all: BTreeSet<u64> = world.web.sets_of_tasks(0).collect();
+        let lost = all.difference(&shown).count();
+        println!("{dust:?}: {lost} of {} sets of tasks lost, {pages} pages", all.len());
+        assert_eq!((lost, world.lost()), (0, 0), "{:?}", summary.reasons);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_repository_shown_at_every_commit_is_fetched_to_its_last_text() {
     for commits in [18, 60] {

@@ -15,6 +15,7 @@ use super::texts::Texts;
 use super::{Exit, Failed};
 use crate::archive::{Found, Walked, walk_file};
 use crate::content;
+use crate::content::Bag;
 use crate::crawl::log::{self, Line};
 use crate::dust::input::{self, Batch, Collected, Format, detect};
 use crate::dust::paper::Record;
@@ -392,7 +393,7 @@ impl Logs {
 /// A page whose text is unknown shows that of another one with the same payload.
 fn tell_texts_of_revisits(all: &mut [Observation]) {
     let known = all.iter().filter(|seen| seen.text != Text::Unknown);
-    let known: HashMap<u64, (Text, Option<u64>)> =
+    let known: HashMap<u64, (Text, Option<Bag>)> =
         known.filter_map(|seen| Some((seen.digest?, (seen.text, seen.bag)))).collect();
     for seen in all.iter_mut().filter(|seen| seen.text == Text::Unknown) {
         let shown = seen.digest.and_then(|digest| known.get(&digest));
