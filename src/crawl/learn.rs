@@ -247,8 +247,10 @@ impl State {
             self.checks.looked_twice(&told.pair.0, is_stable);
         }
         if is_page && !now_shown.is_contradicted_by(told.audited) {
+            let known = told.known;
+            let holds = !known.is_contradicted_by(now_shown) && !known.differs_from(now_shown);
             let differs = is_stable && now_shown.differs_from(told.audited)
-                || now_shown.differs_around(told.audited) && !told.known.differs_from(now_shown);
+                || holds && now_shown.differs_around(told.audited);
             let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now);
         } else if !is_page || !told.known.is_contradicted_by(now_shown) {
