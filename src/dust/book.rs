@@ -568,8 +568,14 @@ impl RuleBook {
         self.known(url).is_none()
     }
 
+    /// Compares what a draw showed with what is known of its URL. The same form around other rows
+    /// of a list speaks neither for the rule nor against it: pages may be of different days.
     fn compare(&self, draw: &Draw, outcome: Fetched) -> Finding {
-        self.known(&draw.url).map_or(Finding::Unclear, |known| agreement(known, outcome))
+        let Some(known) = self.known(&draw.url) else { return Finding::Unclear };
+        match agreement(known, outcome) {
+            Finding::Same if known.differs_around(outcome) => Finding::Unclear,
+            finding => finding,
+        }
     }
 
     fn remember(&mut self, url: &CrawlUrl, fetched: Fetched) {

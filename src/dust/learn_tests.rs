@@ -10,6 +10,7 @@ use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
 use crate::clock::Timestamp;
+use crate::content::Bag;
 use crate::url::{CrawlUrl, Site};
 
 /// A site as a function from path and query to the text that it serves there.
@@ -114,6 +115,49 @@ fn forum_log() -> Vec<String> {
             [format!("/item?id={i}"), other]
         })
         .collect()
+}
+
+/// Lists of a tracker, whose rows stand around a text of their own: each order shows others.
+struct Tracker {
+    /// Whether the words of a page are told, or its main text alone.
+    tells_words: bool,
+}
+
+impl Tracker {
+    fn shown(&self, url: &CrawlUrl) -> (Text, Option<Bag>) {
+        let list = parameter(url, "list").unwrap_or_default();
+        let sort = parameter(url, "sort").unwrap_or_default();
+        let (form, rows) = (list * 1_000, 1_000_000 + (list * 10 + sort) * 1_000);
+        let words = (form..form + 120).chain(rows..rows + 300);
+        (text(list), self.tells_words.then(|| Bag::of(words)))
+    }
+}
+
+impl Fetcher for Tracker {
+    fn fetch(&mut self, url: &CrawlUrl) -> Fetched {
+        let (text, bag) = self.shown(url);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    }
+}
+
+#[test]
+fn lists_that_show_other_rows_in_one_frame_prove_no_rule() {
+    let learned = |mut tracker: Tracker| {
+        let tails = (0..300).flat_map(|list| {
+            [format!("/tasks?list={list}"), format!("/tasks?list={list}&sort={}", 1 + list % 3)]
+        });
+        let observe = |tail: String| {
+            let url = url(&tail);
+            let (text, bag) = tracker.shown(&url);
+            Observation { bag, ..page(url, text) }
+        };
+        let log: Vec<Observation> = tails.map(observe).collect();
+        let mut settings = Settings::default();
+        settings.validate.probe_share_max = 0.5;
+        enforced(&learn(log, Some(&mut tracker), settings, Timestamp::ZERO).unwrap())
+    };
+    assert_eq!(learned(Tracker { tells_words: true }), [""; 0]);
+    assert_eq!(learned(Tracker { tells_words: false }), ["drop parameter \"sort\""]);
 }
 
 #[test]
