@@ -46,6 +46,11 @@ impl Shown {
         LENGTHS[self.board as usize % LENGTHS.len()]
     }
 
+    /// Returns how many pages its board has.
+    fn pages(&self) -> u32 {
+        self.length().div_ceil(PAGE)
+    }
+
     /// Returns the numbers of the tasks that it shows, in order.
     fn tasks(&self) -> impl Iterator<Item = u32> {
         let mut tasks: Vec<u32> = (0..self.length()).collect();
@@ -88,7 +93,7 @@ impl Site<'_> {
                 _ => return None,
             }
         }
-        (shown.page < shown.length().div_ceil(PAGE)).then_some(shown)
+        (shown.page < shown.pages()).then_some(shown)
     }
 
     /// Returns the numbers of all sets of tasks that pages of its boards show.
@@ -97,7 +102,7 @@ impl Site<'_> {
         let sorts: Vec<_> =
             std::iter::once(None).chain((0..COLUMNS.len()).flat_map(downs)).collect();
         (0..self.spec.boards).flat_map(move |board| {
-            let pages = Shown { board, sort: None, page: 0 }.length().div_ceil(PAGE);
+            let pages = Shown { board, sort: None, page: 0 }.pages();
             let of = move |sort| (0..pages).map(move |page| Shown { board, sort, page }.set());
             sorts.clone().into_iter().flat_map(of)
         })
@@ -129,7 +134,7 @@ impl Site<'_> {
                 tabs.push(link(Shown { sort, page: 0, ..shown.clone() }, name));
             }
         }
-        for page in 0..shown.length().div_ceil(PAGE) {
+        for page in 0..shown.pages() {
             tabs.push(link(Shown { page, ..shown.clone() }, "page"));
         }
         if shown.board + 1 < self.spec.boards {

@@ -35,6 +35,18 @@ impl World {
         text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
     }
 
+    /// Returns how many of the pages that were fetched are of some kind, and what they show: `of`
+    /// is `None` for one of another kind, and `Some(None)` for one that shows nothing of its own.
+    fn shown<T: Ord>(&self, of: impl Fn(Truth) -> Option<Option<T>>) -> (usize, BTreeSet<T>) {
+        let pages = self.lines().into_iter().filter(|line| line.purpose == "page");
+        let truths = pages.filter_map(|line| {
+            let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
+            self.web.truth(&url)
+        });
+        let all: Vec<Option<T>> = truths.filter_map(of).collect();
+        (all.len(), all.into_iter().flatten().collect())
+    }
+
     /// Returns the number of documents of all hosts that were not fetched under any URL.
     fn lost(&self) -> usize {
         let all: usize =
@@ -115,14 +127,10 @@ async fn each_page_of_a_list_that_is_cut_is_fetched_in_every_order() {
         world.dust = dust;
         let summary = crawl(&world).await;
         assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
-        let (mut shown, mut pages) = (BTreeSet::new(), 0);
-        for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
-            let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
-            if let Some(Truth::Board { tasks }) = world.web.truth(&url) {
-                pages += 1;
-                shown.insert(tasks);
-            }
-        }
+        let (pages, shown) = world.shown(|truth| match truth {
+            Truth::Board { tasks } => Some(Some(tasks)),
+            _ => None,
+        });
         let all: BTreeSet<u64> = world.web.sets_of_tasks(0).collect();
         let lost = all.difference(&shown).count();
         println!("{dust:?}: {lost} of {} sets of tasks lost, {pages} pages", all.len());
@@ -137,14 +145,10 @@ async fn a_repository_shown_at_every_commit_is_fetched_to_its_last_text() {
         let world = World::new(WebSpec::new(11, vec![spec]));
         let summary = crawl(&world).await;
         assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
-        let (mut shown, mut pages) = (BTreeSet::new(), 0);
-        for line in world.lines().into_iter().filter(|line| line.purpose == "page") {
-            let url = CrawlUrl::parse(&line.url).expect("a log has URLs");
-            if let Some(Truth::Repository { text }) = world.web.truth(&url) {
-                pages += 1;
-                shown.extend(text);
-            }
-        }
+        let (pages, shown) = world.shown(|truth| match truth {
+            Truth::Repository { text } => Some(text),
+            _ => None,
+        });
         let all: BTreeSet<u32> = world.web.repository_texts(0).collect();
         println!("{} texts on {pages} pages of {commits} commits", all.len());
         assert_eq!(shown, all, "{:?}", summary.reasons);
