@@ -238,7 +238,8 @@ pub struct Analysis {
     /// order, whatever is known of the site, and for a list whose title says under which address it
     /// was asked for.
     pub bag: Bag,
-    /// The distinct words of the page outside navigation, header and footer.
+    /// The distinct words of the page and its forms, without navigation, header, footer and what
+    /// stands beside the text.
     pub word_set: WordSet,
     /// A few shingles, by which a host that repeats itself is known: see [`trap`].
     pub sample: trap::Sample,
@@ -280,6 +281,10 @@ impl Content {
         let strict = main_text::pieces(page.blocks, &spans, &chosen.strict, width);
         let lenient = main_text::pieces(page.blocks, &spans, &chosen.lenient, width);
         let all = main_text::pieces(page.blocks, &spans, &chosen.all, width);
+        let with_forms = page.blocks.iter().zip(&chosen.all);
+        let with_forms: Vec<bool> =
+            with_forms.map(|(block, all)| *all || block.region == Region::Form).collect();
+        let with_forms = main_text::pieces(page.blocks, &spans, &with_forms, width);
         let windows = (settings.learn_boilerplate && known.is_learning())
             .then(|| main_text::windows(words, &all, settings));
         let kept = if known.is_empty() {
@@ -307,7 +312,7 @@ impl Content {
             model_version: known.version(),
             main_words,
             bag: bag(words, page.blocks, &spans, &chosen.all),
-            word_set: WordSet::of(words, &all),
+            word_set: WordSet::of(words, &with_forms),
             sample: trap::Sample::of(&self.shingles),
             links: page.links,
             windows,

@@ -13,6 +13,7 @@ pub(super) const LOGIN: &[&str] = &[
     "log-in",
     "members only",
     "member area",
+    "members area",
     "anmelden",
     "anmeldung",
     "einloggen",
@@ -72,20 +73,50 @@ pub(super) const CREDENTIALS: &[&str] = &[
     "palavra-passe",
 ];
 
-/// Words by which a reader is told to log in or to register first.
+/// How a reader is told to log in first.
 pub(super) const LOGIN_FIRST: &[&str] = &[
-    "you must be logged in",
+    "must be logged in",
+    "must be signed in",
     "must log in",
+    "must sign in",
+    "have to log in",
+    "need to log in",
+    "need to sign in",
     "please log in",
+    "please login",
     "please sign in",
     "log in to continue",
     "sign in to continue",
     "log in to view",
     "sign in to view",
-    "need to log in",
-    "need to sign in",
     "login required",
     "authentication required",
+    "for registered users only",
+    "bitte melden sie sich an",
+    "bitte einloggen",
+    "veuillez vous connecter",
+    "devez être connecté",
+    "debes iniciar sesión",
+    "debe iniciar sesión",
+    "inicia sesión para",
+    "devi accedere",
+    "accedi per",
+    "faça login",
+    "inloggen om",
+    "zaloguj się, aby",
+    "musisz się zalogować",
+    "войдите, чтобы",
+    "необходимо войти",
+    "ログインしてください",
+    "ログインが必要",
+    "请登录",
+    "请先登录",
+    "請先登入",
+    "로그인이 필요",
+];
+
+/// Words of the links and boxes beside the fields of a login form.
+pub(super) const ACCOUNT: &[&str] = &[
     "forgot",
     "remember me",
     "keep me signed in",
@@ -304,6 +335,28 @@ pub(super) const NOTHING_FOUND: &[&str] = &[
     "không tìm thấy",
 ];
 
+/// What a shop calls what is bought; an empty one is no empty search.
+pub(super) const CART: &[&str] = &[
+    "cart",
+    "basket",
+    "shopping bag",
+    "warenkorb",
+    "panier",
+    "carrito",
+    "cesta",
+    "carrello",
+    "carrinho",
+    "winkelwagen",
+    "koszyk",
+    "корзин",
+    "sepet",
+    "varukorg",
+    "カート",
+    "购物车",
+    "購物車",
+    "장바구니",
+];
+
 /// How a host says that a page does not exist.
 pub(super) const NOT_THERE: &[&str] = &[
     "404",
@@ -369,5 +422,15 @@ pub(super) const LOGIN_PATHS: &[&str] = &[
 
 /// Counts the entries of `phrases` that `text`, lower case, contains.
 pub(super) fn hits(text: &str, phrases: &[&str]) -> usize {
-    phrases.iter().filter(|phrase| text.contains(**phrase)).count()
+    phrases.iter().filter(|phrase| says(text, phrase)).count()
+}
+
+/// Returns true if `text`, lower case, contains `phrase`: "0 items" not as the end of "20 items".
+pub(super) fn says(text: &str, phrase: &str) -> bool {
+    if !phrase.starts_with(|c: char| c.is_ascii_digit()) {
+        return text.contains(phrase);
+    }
+    text.match_indices(phrase).any(|(at, _)| {
+        !text[..at].ends_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | ','))
+    })
 }

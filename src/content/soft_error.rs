@@ -5,8 +5,10 @@
 //! ([`super::probes`]): the words that all its answers have, less the words that its ordinary pages
 //! have, are its way of saying "nothing here", in whatever language; a page that says all of it and
 //! little else is such an answer. And by **structure** where it was not: a password field and
-//! hardly any text, a short text about consent that wants a button pressed, a search address with a
-//! short text that names its failure. A long text is never junk, whatever it says.
+//! hardly anything else, a short text about consent that wants a button pressed, a search address
+//! with a short text that names its failure. A long text is never junk, whatever it says, nor is a
+//! list of links; and what stands on most pages of a host, such as a form to log in beside the text
+//! or an empty cart, says nothing of any of them.
 //!
 //! Junk is not archived as content, is one witness at most for a DUST rule, and its links are not
 //! followed; all that is the caller's part. The verdict says what it was judged by.
@@ -14,7 +16,8 @@
 //! Bounded: at most [`ANSWERS_MAX`] kinds of answer of 2 KiB each, and a sample of ordinary words.
 
 use super::phrases::{
-    AGREE, CONSENT, CREDENTIALS, LOGIN, LOGIN_FIRST, LOGIN_PATHS, NOT_THERE, NOTHING_FOUND, hits,
+    ACCOUNT, AGREE, CART, CONSENT, CREDENTIALS, LOGIN, LOGIN_FIRST, LOGIN_PATHS, NOT_THERE,
+    NOTHING_FOUND, hits, says,
 };
 use super::probes::{Probe, ProbeKind};
 use super::site_model::Reader;
@@ -151,7 +154,56 @@ impl HostErrors {
 
     /// Judges a page; `None` means content, as far as can be told.
     pub fn judge(&self, page: &Answer<'_>) -> Option<JunkVerdict> {
-        self.by_resemblance(page).or_else(|| by_structure(page, self.is_honest()))
+        self.by_resemblance(page).or_else(|| self.by_structure(page))
+    }
+
+    /// Judges by what the page says and has.
+    fn by_structure(&self, page: &Answer<'_>) -> Option<JunkVerdict> {
+        let words = page.analysis.words;
+        if words > JUNK_WORDS_MAX {
+            return None;
+        }
+        let said = Said {
+            page,
+            words,
+            own: self.ordinary.own_words(&page.analysis.word_set),
+            text: self.short_text(page.blocks),
+            title: page.title.to_lowercase(),
+            headings: headings(page.blocks).to_lowercase(),
+            target: page.target.to_lowercase(),
+            host_is_known: self.ordinary.shows_all(),
+        };
+        said.login()
+            .or_else(|| said.consent())
+            .or_else(|| said.empty_result())
+            .or_else(|| if self.is_honest() { None } else { said.not_there() })
+    }
+
+    /// Returns the text and what forms say, at most [`TEXT_MAX`] characters of it.
+    fn short_text(&self, blocks: &[Block<'_>]) -> ShortText {
+        let mut said = ShortText::default();
+        let mut linked = WordSet::default();
+        let mut room = TEXT_MAX;
+        for block in blocks.iter().filter(|block| is_inside(block)) {
+            let words = WordSet::of_text(block.text);
+            if 2 * block.link_chars as usize > block.text.chars().count() {
+                linked = linked.union(&words);
+            }
+            let to = match self.ordinary.is_furniture(&words) {
+                Some(true) => &mut said.furniture,
+                Some(false) => &mut said.own,
+                None => &mut said.unknown,
+            };
+            let before = to.len();
+            to.extend(block.text.chars().take(room).flat_map(char::to_lowercase));
+            to.push('\n');
+            room = room.saturating_sub(to.len() - before);
+            if room == 0 {
+                break;
+            }
+        }
+        said.linked = self.ordinary.own_words(&linked);
+        said
     }
 
     fn by_resemblance(&self, page: &Answer<'_>) -> Option<JunkVerdict> {
@@ -213,6 +265,31 @@ impl Ordinary {
         }
     }
 
+    /// Returns whether all words of a block are on most ordinary pages; `None` where the sample
+    /// shows none of them.
+    fn is_furniture(&self, block: &WordSet) -> Option<bool> {
+        let shown = block.filtered(|word| self.shows(word));
+        (!shown.is_empty()).then(|| self.unusual(&shown).is_empty())
+    }
+
+    /// Returns the number of words of `set` that are not on most ordinary pages, estimated from
+    /// those that the sample shows.
+    fn own_words(&self, set: &WordSet) -> usize {
+        let shown = set.filtered(|word| self.shows(word));
+        let own = self.unusual(&shown).len();
+        if shown.is_empty() { set.len() } else { (own * set.len()).div_ceil(shown.len()) }
+    }
+
+    /// Whether every word of most pages is known: some of the sample were short.
+    fn shows_all(&self) -> bool {
+        self.classes.first().is_some_and(|pages| *pages >= 2)
+    }
+
+    /// Whether a word can be known to be on most pages: pages of many words keep a class of them.
+    fn shows(&self, word: u64) -> bool {
+        pages_showing(&self.classes, word) >= 2
+    }
+
     /// Returns the words of `set` that are not on most ordinary pages.
     fn unusual(&self, set: &WordSet) -> WordSet {
         set.filtered(|word| {
@@ -223,80 +300,158 @@ impl Ordinary {
 }
 
 fn is_usual(classes: &[u32], word: u64, count: u32) -> bool {
-    let shown: u32 = classes.iter().take(word.leading_zeros() as usize + 1).sum();
+    let shown = pages_showing(classes, word);
     count >= 2 && f64::from(count) >= ORDINARY_SHARE * f64::from(shown)
 }
 
-/// Judges by what the page says and has, without knowing the host.
-fn by_structure(page: &Answer<'_>, honest: bool) -> Option<JunkVerdict> {
-    let words = page.analysis.words;
-    if words > JUNK_WORDS_MAX {
-        return None;
-    }
-    let text = short_text(page.blocks);
-    let head = format!("{} {}", page.title, headings(page.blocks)).to_lowercase();
-    let target = page.target.to_lowercase();
-    login(page, words, &text, &head, &target)
-        .or_else(|| consent(page, words, &text, &head))
-        .or_else(|| empty_result(words, &text, &target))
-        .or_else(|| if honest { None } else { not_there(words, &text, &head) })
+/// Returns the number of pages, counted by class, whose sets hold `word` if the pages do.
+fn pages_showing(classes: &[u32], word: u64) -> u32 {
+    classes.iter().take(word.leading_zeros() as usize + 1).sum()
 }
 
-fn login(
-    page: &Answer<'_>,
+/// Words of its own, links and all, that a demand to log in may have where title or address say
+/// that it is one.
+const WALL_WORDS_MAX: usize = 160;
+/// The same where only a heading says so, a sentence, or a text that other addresses have too.
+const HINTED_WALL_WORDS_MAX: usize = 60;
+/// The same where nothing does: a form and nothing else, on a host whose other pages have none.
+const BARE_FORM_WORDS_MAX: usize = 15;
+/// Words of its own in lists of links, of a page that wants consent or found nothing.
+const LINKED_WORDS_MAX: usize = 30;
+/// The same of a page that wants consent under a title that says nothing of it: a banner stands
+/// over lists too.
+const LINKED_UNDER_BANNER_MAX: usize = 10;
+
+/// What a short page says.
+struct Said<'a> {
+    page: &'a Answer<'a>,
+    /// Words of the main text.
     words: u32,
-    text: &str,
-    head: &str,
-    target: &str,
-) -> Option<JunkVerdict> {
-    let asks = usize::from(page.password_field) * 2 + hits(text, CREDENTIALS).min(1);
-    let names = 2 * hits(head, LOGIN).min(1)
-        + hits(target, LOGIN_PATHS).min(1)
-        + hits(text, LOGIN).min(2)
-        + hits(text, LOGIN_FIRST).min(2)
-        + usize::from(page.text_seen_elsewhere);
-    let short = words <= if page.password_field { 120 } else { 60 };
-    (short && asks >= 1 && asks + names >= 4).then(|| JunkVerdict {
-        junk: Junk::Login,
-        evidence: format!(
-            "{words} words of text, {} password field, {names} signs of a login",
-            if page.password_field { "a" } else { "no" }
-        ),
-    })
+    /// Distinct words of the text and of forms that are on few pages of the host, those of lists
+    /// and links among them.
+    own: usize,
+    text: ShortText,
+    title: String,
+    headings: String,
+    target: String,
+    /// Whether it is known what most pages of the host say.
+    host_is_known: bool,
 }
 
-fn consent(page: &Answer<'_>, words: u32, text: &str, head: &str) -> Option<JunkVerdict> {
-    let about = hits(text, CONSENT);
-    let wants = hits(text, AGREE);
-    let said = about + wants + hits(head, CONSENT).min(2) + usize::from(page.text_seen_elsewhere);
-    // A policy explains for pages, and a banner stands over a text; a wall wants an answer only.
-    let other = prose_without(page.blocks, &[CONSENT, AGREE]);
-    let headed = hits(head, CONSENT) + hits(head, AGREE) > 0 || page.text_seen_elsewhere;
-    let short = words <= CONSENT_WORDS_MAX && other <= OTHER_PROSE_MAX * if headed { 2 } else { 1 };
-    (short && about >= 2 && wants >= 1 && said >= 5).then(|| JunkVerdict {
-        junk: Junk::Consent,
-        evidence: format!(
-            "{words} words of text, {about} of them signs of consent, {wants} of a choice"
-        ),
-    })
+/// Blocks of the text and of forms in lower case, a line each.
+#[derive(Default)]
+struct ShortText {
+    /// Those with words that few pages of the host have.
+    own: String,
+    /// Those whose words are not in the sample of the host's pages, whether or not they have them.
+    unknown: String,
+    /// Those that say what most pages of the host do.
+    furniture: String,
+    /// Distinct words of lists of links that are on few pages of the host.
+    linked: usize,
 }
 
-fn empty_result(words: u32, text: &str, target: &str) -> Option<JunkVerdict> {
-    let asked = target.contains('?') || target.contains("search") || target.contains("/tag");
-    let found = NOTHING_FOUND.iter().find(|phrase| text.contains(**phrase));
-    let found = found.filter(|_| asked && words <= 90)?;
-    Some(JunkVerdict {
-        junk: Junk::EmptyResult,
-        evidence: format!("{words} words of text, and it says `{found}`"),
-    })
+impl ShortText {
+    /// Counts the phrases that the page says and its host does not say everywhere.
+    fn hits(&self, phrases: &[&str]) -> usize {
+        let said = |phrase: &&&str| says(&self.own, phrase) || says(&self.unknown, phrase);
+        phrases.iter().filter(said).count()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        self.own.lines().chain(self.unknown.lines())
+    }
 }
 
-fn not_there(words: u32, text: &str, head: &str) -> Option<JunkVerdict> {
-    let said = 2 * hits(head, NOT_THERE).min(2) + hits(text, NOT_THERE).min(3);
-    (words <= 90 && said >= 4).then(|| JunkVerdict {
-        junk: Junk::Soft404,
-        evidence: format!("{words} words of text, and its heading says that nothing is there"),
-    })
+impl Said<'_> {
+    /// Counts the phrases in the title and the first headings.
+    fn head_hits(&self, phrases: &[&str]) -> usize {
+        let said = |phrase: &&&str| says(&self.title, phrase) || says(&self.headings, phrase);
+        phrases.iter().filter(said).count()
+    }
+
+    fn verdict(&self, junk: Junk, evidence: String) -> JunkVerdict {
+        let evidence = format!("{} words of text, {} of its own, {evidence}", self.words, self.own);
+        JunkVerdict { junk, evidence }
+    }
+
+    fn login(&self) -> Option<JunkVerdict> {
+        // Where a part of a form stands on most pages, all of it does.
+        let everywhere = [LOGIN, CREDENTIALS, ACCOUNT].map(|of| hits(&self.text.furniture, of));
+        let on_every_page = everywhere.iter().sum::<usize>() > 0;
+        let in_text = |phrases: &[&str]| match on_every_page {
+            true => hits(&self.text.own, phrases),
+            false => self.text.hits(phrases),
+        };
+        let box_says = in_text(LOGIN).min(2) + (in_text(LOGIN_FIRST) + in_text(ACCOUNT)).min(2);
+        let named = 2 * hits(&self.title, LOGIN).min(1) + hits(&self.target, LOGIN_PATHS).min(1);
+        let headed = 2 * hits(&self.headings, LOGIN).min(1);
+        let elsewhere = usize::from(self.page.text_seen_elsewhere);
+        let asked = in_text(CREDENTIALS).min(1);
+        // A form of which the page says nothing is the host's, and stands on all of its pages.
+        let has_form = self.page.password_field && (named > 0 || box_says + asked > 0);
+        let asks = 2 * usize::from(has_form) + asked;
+        let signs = named.max(headed) + box_says + elsewhere;
+        let own_max = if named > 0 {
+            WALL_WORDS_MAX
+        } else if headed + in_text(LOGIN_FIRST) + elsewhere > 0 {
+            HINTED_WALL_WORDS_MAX
+        } else if self.host_is_known {
+            BARE_FORM_WORDS_MAX
+        } else {
+            // It may be a home page with some links.
+            0
+        };
+        // Without markup that names its parts, a page's main text may be what most pages say.
+        let few = has_form || self.own.min(self.words as usize) <= 60;
+        let short = self.words <= 120 && few && self.own <= own_max;
+        (short && asks >= 1 && asks + signs >= 4).then(|| {
+            let field = if has_form { "a" } else { "no" };
+            let evidence = format!("{field} password field, {signs} signs of a login");
+            self.verdict(Junk::Login, evidence)
+        })
+    }
+
+    fn consent(&self) -> Option<JunkVerdict> {
+        let about = self.text.hits(CONSENT);
+        let wants = self.text.hits(AGREE);
+        let elsewhere = self.page.text_seen_elsewhere;
+        let said = about + wants + self.head_hits(CONSENT).min(2) + usize::from(elsewhere);
+        // A policy explains for pages, a banner stands over a text; a wall wants an answer only.
+        let other = prose_without(self.page.blocks, &[CONSENT, AGREE]);
+        let headed = self.head_hits(CONSENT) + self.head_hits(AGREE) > 0 || elsewhere;
+        let linked_max = match hits(&self.title, CONSENT) {
+            0 => LINKED_UNDER_BANNER_MAX,
+            _ => LINKED_WORDS_MAX,
+        };
+        let short = self.words <= CONSENT_WORDS_MAX
+            && self.text.linked <= linked_max
+            && other <= OTHER_PROSE_MAX * if headed { 2 } else { 1 };
+        (short && about >= 2 && wants >= 1 && said >= 5).then(|| {
+            let evidence = format!("{about} of them signs of consent, {wants} of a choice");
+            self.verdict(Junk::Consent, evidence)
+        })
+    }
+
+    fn empty_result(&self) -> Option<JunkVerdict> {
+        let target = &self.target;
+        let asked = target.contains('?') || target.contains("search") || target.contains("/tag");
+        if !asked || self.words > 90 || self.text.linked > LINKED_WORDS_MAX {
+            return None;
+        }
+        let lines = self.text.lines().filter(|line| hits(line, CART) == 0);
+        let found = lines
+            .flat_map(|line| NOTHING_FOUND.iter().filter(move |phrase| says(line, phrase)))
+            .next()?;
+        Some(self.verdict(Junk::EmptyResult, format!("and it says `{found}`")))
+    }
+
+    fn not_there(&self) -> Option<JunkVerdict> {
+        let said = 2 * self.head_hits(NOT_THERE).min(2) + self.text.hits(NOT_THERE).min(3);
+        (self.words <= 90 && said >= 4).then(|| {
+            self.verdict(Junk::Soft404, "and its heading says that nothing is there".to_owned())
+        })
+    }
 }
 
 /// Words of prose about something else that a consent page may have, twice as many if its heading
@@ -325,27 +480,14 @@ fn prose_without(blocks: &[Block<'_>], phrases: &[&[&str]]) -> usize {
 /// Bytes of text that phrases are looked for in.
 const TEXT_MAX: usize = 8192;
 
-/// Returns the text outside navigation, header and footer in lower case, cut at [`TEXT_MAX`].
-fn short_text(blocks: &[Block<'_>]) -> String {
-    let mut text = String::new();
-    let outside =
-        |block: &&Block<'_>| !matches!(block.region, Region::Nav | Region::Header | Region::Footer);
-    for block in blocks.iter().filter(outside) {
-        if text.len() >= TEXT_MAX {
-            break;
-        }
-        let room = TEXT_MAX - text.len();
-        text.extend(block.text.chars().take(room).flat_map(char::to_lowercase));
-        text.push('\n');
-    }
-    text
+/// Returns true for a block of the text or of a form: outside navigation, header and footer, and
+/// not beside the text, where many hosts offer to log in.
+fn is_inside(block: &Block<'_>) -> bool {
+    matches!(block.region, Region::None | Region::Main | Region::Form)
 }
 
 fn headings(blocks: &[Block<'_>]) -> String {
-    let heading = |block: &&Block<'_>| {
-        block.kind == super::BlockKind::Heading
-            && !matches!(block.region, Region::Nav | Region::Header | Region::Footer)
-    };
+    let heading = |block: &&Block<'_>| block.kind == super::BlockKind::Heading && is_inside(block);
     let texts: Vec<&str> = blocks.iter().filter(heading).take(3).map(|block| block.text).collect();
     texts.join(" ")
 }
@@ -410,7 +552,8 @@ mod tests {
     #[test]
     fn each_kind_of_junk_is_recognised_and_content_that_looks_like_it_is_not() {
         // Held fixtures: seeds by which no threshold and no phrase was chosen.
-        let table = judged(10_000, 40, 100);
+        let table = judged(30_000, 80, 200);
+        table.print();
         for kind in [Truth::Soft404, Truth::Login, Truth::Consent, Truth::EmptyResult] {
             let (precision, recall) = table.precision_and_recall(kind);
             assert!(precision >= 0.95, "precision of {kind:?}: {precision}");
@@ -439,6 +582,71 @@ mod tests {
         assert_eq!(errors.judge(&page), None);
         let junk = HostErrors::default().judge(&page).unwrap();
         assert_eq!(junk.junk, Junk::Soft404);
+    }
+
+    const FORM: [&str; 5] =
+        ["Login name", "Password", "Remember me", "Lost your password?", "Log in"];
+
+    fn in_form(line: &str) -> Block<'_> {
+        Block { region: Region::Form, ..Block::paragraph(line) }
+    }
+
+    /// Judges a page with a form to log in below its own text.
+    fn judge(errors: &HostErrors, target: &str, title: &str, own: &[Block<'_>]) -> Option<Junk> {
+        let blocks: Vec<_> = own.iter().copied().chain(FORM.map(in_form)).collect();
+        let analysis = analysed(&blocks);
+        let page = Answer {
+            target,
+            title,
+            blocks: &blocks,
+            analysis: &analysis,
+            password_field: true,
+            text_seen_elsewhere: false,
+        };
+        errors.judge(&page).map(|verdict| verdict.junk)
+    }
+
+    #[test]
+    fn a_form_on_every_page_of_a_host_says_nothing_of_any() {
+        let errors = HostErrors::default();
+        let own = ["Keyword: parser", "Assigned to nobody"].map(Block::paragraph);
+        assert_eq!(judge(&errors, "/keyword1", "Keyword 1", &own), None, "all that is known");
+        let mut without = HostErrors::default();
+        for text in ["Nothing like it", "Nor this"] {
+            without.note_page(&analysed(&[Block::paragraph(text)]));
+        }
+        assert_eq!(judge(&without, "/keyword1", "Keyword 1", &own), Some(Junk::Login));
+        for words in [40, 4000] {
+            let mut errors = HostErrors::default();
+            for n in 0..4 {
+                let text: String = (0..words).map(|word| format!("word{n}of{word}x ")).collect();
+                let page = [Block::paragraph(&text)].into_iter().chain(FORM.map(in_form));
+                errors.note_page(&analysed(&page.collect::<Vec<_>>()));
+            }
+            assert_eq!(judge(&errors, "/keyword1", "Keyword 1", &own), None, "{words} words");
+            let login = judge(&errors, "/user?@template=login", "Login", &own);
+            assert_eq!(login, Some(Junk::Login), "{words} words");
+        }
+    }
+
+    #[test]
+    fn a_wall_under_the_title_of_a_page_is_known_by_what_it_demands() {
+        let errors = HostErrors::default();
+        let teaser = "The council met on Monday to talk about the bridge, the school and the two \
+                      roads that were closed in spring for want of money";
+        let wall = [teaser, "Please log in to continue reading."].map(Block::paragraph);
+        assert_eq!(judge(&errors, "/news/17", "The bridge", &wall), Some(Junk::Login));
+        let page = [teaser, "The bridge stays closed until May."].map(Block::paragraph);
+        assert_eq!(judge(&errors, "/news/17", "The bridge", &page), None);
+    }
+
+    #[test]
+    fn no_items_are_not_twenty() {
+        assert!(says("there are 0 items here", "0 items"));
+        assert!(says("20 items, 0 items", "0 items"));
+        assert!(!says("showing 1-10 of 120 items", "0 items"));
+        assert!(!says("€ 1.0 items", "0 items"));
+        assert!(says("keine treffer", "keine treffer"));
     }
 
     #[test]

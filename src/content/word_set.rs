@@ -51,12 +51,18 @@ impl WordSet {
         let total: usize = pieces.iter().map(|piece| piece.len()).sum();
         // Pages that may be error messages are known in full, of long ones a part will do.
         let share = if total <= 2 * WORDS_KEPT { 1 } else { total.div_ceil(WORDS_KEPT / 2) };
-        let mut class = share.next_power_of_two().trailing_zeros();
+        let class = share.next_power_of_two().trailing_zeros();
         let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
         let in_class = |hash: &u64| hash.leading_zeros() >= class;
         let mut hashes: Vec<u64> = all.map(|at| words.masked(at)).filter(in_class).collect();
         hashes.sort_unstable();
         hashes.dedup();
+        WordSet::cut(class, hashes)
+    }
+
+    /// Returns the set of hashes of a class, sorted and without repeats, in as coarse a class as it
+    /// takes to keep few.
+    fn cut(mut class: u32, mut hashes: Vec<u64>) -> WordSet {
         while hashes.len() > WORDS_KEPT {
             class += 1;
             hashes.retain(|hash| hash.leading_zeros() >= class);
@@ -88,6 +94,17 @@ impl WordSet {
         let kept = self.hashes.iter().filter(|hash| hash.leading_zeros() >= class);
         let hashes = kept.filter(|hash| other.holds(**hash)).copied().collect();
         WordSet { class, hashes }
+    }
+
+    /// Returns the words of either set.
+    pub fn union(&self, other: &WordSet) -> WordSet {
+        let class = self.class.max(other.class);
+        let both = self.hashes.iter().chain(&other.hashes);
+        let mut hashes: Vec<u64> =
+            both.copied().filter(|hash| hash.leading_zeros() >= class).collect();
+        hashes.sort_unstable();
+        hashes.dedup();
+        WordSet::cut(class, hashes)
     }
 
     /// Compares two sets.
@@ -152,6 +169,7 @@ mod tests {
         assert_eq!(overlap.similarity(), 0.6);
         assert_eq!(a.without(&b), WordSet::of_text("one"));
         assert_eq!(a.common(&b), WordSet::of_text("two three 4"));
+        assert_eq!(a.union(&b), WordSet::of_text("one two three 4 six"));
         assert_eq!(Overlap::default().similarity(), 0.0);
     }
 

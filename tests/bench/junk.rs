@@ -318,10 +318,15 @@ fn own(text: &str, kind: BlockKind) -> OwnBlock {
     OwnBlock::own(text.to_owned(), kind)
 }
 
+/// A site that nobody has asked for nonsense.
+fn stranger(seed: u64) -> Site {
+    Site { labelled: !seed.is_multiple_of(3), furniture: 60, ..Site::new(seed) }
+}
+
 /// Returns a login page, a consent page and an empty search that nobody has asked the host about.
 pub fn unasked(seed: u64) -> Vec<Fixture> {
     let mut chance = Chance(seed ^ 0xa5ed);
-    let site = Site { labelled: chance.below(3) > 0, furniture: 60, ..Site::new(seed) };
+    let site = stranger(seed);
     let tongue = &TONGUES[chance.below(8) as usize];
     let form = if chance.below(2) == 0 { Region::Form } else { Region::None };
     let filler = |chance: &mut Chance, words: u64| {
@@ -377,7 +382,7 @@ fn dress(site: &Site, blocks: &[OwnBlock], visit: u64) -> Vec<OwnBlock> {
 /// Returns content that looks like junk.
 pub fn lookalikes(seed: u64) -> Vec<Fixture> {
     let mut chance = Chance(seed ^ 0x1001);
-    let site = Site { labelled: chance.below(3) > 0, furniture: 60, ..Site::new(seed) };
+    let site = stranger(seed);
     let tongue = &TONGUES[chance.below(8) as usize];
     let prose = |chance: &mut Chance, words: u64, with: &[&str]| -> Vec<OwnBlock> {
         let mut blocks = article(&text(chance.next(), words as usize), Script::Latin, words);
@@ -408,6 +413,42 @@ pub fn lookalikes(seed: u64) -> Vec<Fixture> {
         .map(|line| OwnBlock { region: Region::Form, ..own(line, BlockKind::Other) });
     boxed.extend(lines);
     add("article beside a login form", "News of the day", "/news/4", boxed, true);
+    let list = |chance: &mut Chance, items: u64, of: (u64, u64)| -> Vec<OwnBlock> {
+        let item = |chance: &mut Chance| {
+            let words = text(chance.next(), (of.0 + chance.below(of.1)) as usize);
+            let text = written(&words, Script::Latin);
+            OwnBlock { link_chars: text.len() as u32, ..own(&text, BlockKind::ListItem) }
+        };
+        (0..items).map(|_| item(chance)).collect()
+    };
+    let form = |lines: &[&str], region: Region| -> Vec<OwnBlock> {
+        lines.iter().map(|line| OwnBlock { region, ..own(line, BlockKind::Other) }).collect()
+    };
+    let region = if chance.below(2) == 0 { Region::Form } else { Region::None };
+    let items = 4 + chance.below(20);
+    let mut board = list(&mut chance, items, (3, 6));
+    board.extend(form(&tongue.login, region));
+    add("board that offers to log in", "Board", "/", board, true);
+    let words = 30 + chance.below(60);
+    let mut issue = prose(&mut chance, words, &[]);
+    issue.insert(0, own("Issue 17: a lamp that hums", BlockKind::Heading));
+    issue.extend(form(&tongue.login, region));
+    add("short text beside a login form", "Issue 17: a lamp that hums", "/issue17", issue, true);
+    let items = 8 + chance.below(20);
+    let mut shelf = list(&mut chance, items, (2, 5));
+    shelf.insert(0, own("Showing 1-20 of 120 items", BlockKind::Paragraph));
+    shelf.push(own("10 results a page, 20 results a page", BlockKind::Paragraph));
+    add("shelf of a shop", "Lamps", "/shop?cat=4", shelf, false);
+    let items = 8 + chance.below(20);
+    let mut cart = vec![own("Your cart: 0 items", BlockKind::Other)];
+    cart.extend(list(&mut chance, items, (2, 5)));
+    add("shelf beside an empty cart", "Lamps", "/shop?cat=5", cart, false);
+    let items = 8 + chance.below(20);
+    let mut covered = vec![own(tongue.consent[0], BlockKind::Heading)];
+    covered.push(own(tongue.consent[1], BlockKind::Paragraph));
+    covered.extend(tongue.consent[2..].iter().map(|line| own(line, BlockKind::Other)));
+    covered.extend(list(&mut chance, items, (3, 5)));
+    add("shelf under a banner", "Lamps", "/shop/lamps", covered, false);
     let words = 90 + chance.below(300);
     let mut banner = prose(&mut chance, words, &[]);
     banner.insert(0, own(tongue.consent[1], BlockKind::Paragraph));
@@ -471,9 +512,21 @@ pub fn judged(seed: u64, hosts: u64, strangers: u64) -> Confusion {
         }
     }
     for seed in seed..seed + strangers {
-        let stranger = HostErrors::default();
+        // Some pages of it were seen, and it was asked for nothing else.
+        let mut known = HostErrors::default();
+        let mut content = Content::new(Settings::default());
+        let site = stranger(seed);
+        for n in 40..46 {
+            let own = article(&text(seed ^ n << 9, 300), site.script, n);
+            let page = site.page(&own, n);
+            known.note_page(&analyse(&mut content, &page, &Boilerplate::default()));
+        }
         for fixture in unasked(seed).iter().chain(&lookalikes(seed)) {
-            table.judge(&stranger, &Boilerplate::default(), fixture);
+            table.judge(&known, &Boilerplate::default(), fixture);
+        }
+        // Of a host's first page nothing may be lost.
+        for fixture in lookalikes(seed) {
+            table.judge(&HostErrors::default(), &Boilerplate::default(), &fixture);
         }
     }
     table

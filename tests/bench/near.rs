@@ -528,7 +528,7 @@ fn sim_hash(shingles: &[u64]) -> u64 {
 /// Confusion of the judgement of soft errors, on seeds that no threshold was set by.
 fn junk_pages() {
     println!("\nsoft errors: precision and recall of held fixtures");
-    junk::judged(10_000, 80, 200).print();
+    junk::judged(30_000, 80, 200).print();
 }
 
 /// Precision and recall at the thresholds where they are nearest to each other and best.
