@@ -15,12 +15,11 @@ use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::soft_error::Junk;
-use crate::db::Batch;
 use crate::db::families::content as contents;
-use crate::db::families::hosts;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
-use crate::db::families::urls;
+use crate::db::families::{hosts, robots as robots_rows, urls};
+use crate::db::{Batch, DbError};
 use crate::dust::declared;
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
@@ -34,6 +33,9 @@ const PROXY_FAILURES_MAX: u32 = 20;
 /// Share of duplicates above which a host counts as showing them, once enough pages are known.
 const STALE_SHARE: f64 = 0.5;
 const STALE_PAGES_MIN: u64 = 50;
+
+/// Other ports of a host whose robots.txt is heard for its Crawl-delay.
+const PORTS_HEARD_MAX: usize = 64;
 
 impl State {
     /// Settles a visit: log first, then one batch (I5).
@@ -479,8 +481,10 @@ impl State {
         let entry =
             robots::after_fetch(previous.as_deref(), fetched, visit.ended, &self.robots_settings);
         let host = self.host_id(&origin.host)?;
-        let delay = entry.robots().and_then(robots::Robots::crawl_delay);
-        let failures = entry.failures();
+        let delay = self.crawl_delay(&origin, &entry, visit.ended)?;
+        // A port on which nobody answers does not put the host in trouble.
+        let is_dead_port = self.answers_elsewhere(host, &origin, visit.ended);
+        let failures = if is_dead_port { 0 } else { entry.failures() };
         self.change_host(host, |record| {
             record.pace.crawl_delay_ms = delay.map(|delay| delay.as_millis() as u64);
             record.robots_failures = failures;
@@ -492,6 +496,26 @@ impl State {
         self.tell_declared(&lease.waiting.url, declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
+    }
+
+    /// Returns the longest Crawl-delay that a robots.txt of the host asks for, be it on another port:
+    /// whichever asks for it, it is one machine that is spared. A copy that was not renewed for as
+    /// long as it may be kept is no longer heard: nothing is asked for on its port.
+    fn crawl_delay(
+        &self,
+        origin: &Origin,
+        entry: &robots::Entry,
+        now: Timestamp,
+    ) -> Result<Option<Duration>, DbError> {
+        let of = |entry: &robots::Entry| entry.robots().and_then(robots::Robots::crawl_delay);
+        let kept = self.robots_settings.ttl.get();
+        let mut longest = of(entry);
+        robots_rows::of_other_ports(&self.db, origin, PORTS_HEARD_MAX, |bytes| {
+            let heard = robots::Entry::from_bytes(bytes).ok();
+            let heard = heard.filter(|entry| entry.valid_until.plus(kept) >= now);
+            longest = longest.max(heard.as_ref().and_then(of));
+        })?;
+        Ok(longest)
     }
 
     fn validators(&self, outcome: &Outcome) -> Option<robots::Validators> {

@@ -49,6 +49,8 @@ struct World {
     dust: DustMode,
     repeats: RepeatSettings,
     outage: Option<outage::Outage>,
+    /// Seeds besides the homes of all sites.
+    seeds: Vec<crawler::url::CrawlUrl>,
 }
 
 /// Fetches that all worlds of this process have judged.
@@ -79,6 +81,7 @@ impl World {
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
             outage: None,
+            seeds: Vec::new(),
         }
     }
 
@@ -180,7 +183,8 @@ impl World {
         let clock = Arc::new(Clock::starting_at(start));
         let web = SimWeb::new(self.web.clone(), clock.clone());
         web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
-        let homes = self.web.homes();
+        let mut homes = self.web.homes();
+        homes.extend(self.seeds.iter().cloned());
         let filter = Filter::new(&self.filter, &homes).expect("settings are right");
         let (state, _) = State::open(self.parts(filter, start), start).expect("opens");
         self.store.resume(&state.archive_position(), crash);
