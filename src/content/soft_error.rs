@@ -392,14 +392,15 @@ impl Said<'_> {
         let has_form = self.page.password_field && (named > 0 || box_says + asked > 0);
         let asks = 2 * usize::from(has_form) + asked;
         let signs = named.max(headed) + box_says + elsewhere;
+        let demands = headed + in_text(LOGIN_FIRST) > 0;
         let own_max = if named > 0 {
             WALL_WORDS_MAX
-        } else if headed + in_text(LOGIN_FIRST) + elsewhere > 0 {
+        } else if demands || (elsewhere > 0 && has_form) {
             HINTED_WALL_WORDS_MAX
-        } else if self.host_is_known {
+        } else if self.host_is_known && has_form {
             BARE_FORM_WORDS_MAX
         } else {
-            // It may be a home page with some links.
+            // It may be a home page with some links, or a text that speaks of passwords.
             0
         };
         // Without markup that names its parts, a page's main text may be what most pages say.
@@ -638,6 +639,26 @@ mod tests {
         assert_eq!(judge(&errors, "/news/17", "The bridge", &wall), Some(Junk::Login));
         let page = [teaser, "The bridge stays closed until May."].map(Block::paragraph);
         assert_eq!(judge(&errors, "/news/17", "The bridge", &page), None);
+    }
+
+    #[test]
+    fn a_text_that_speaks_of_passwords_is_no_wall() {
+        let script = "echo machine example login name username name password word";
+        let blocks = [Block::paragraph(script)];
+        let analysis = analysed(&blocks);
+        let errors = HostErrors::default();
+        let page = Answer {
+            target: "/netrc/test.sh",
+            title: "test.sh",
+            blocks: &blocks,
+            analysis: &analysis,
+            password_field: false,
+            text_seen_elsewhere: true,
+        };
+        assert_eq!(errors.judge(&page), None);
+        let (target, title) = ("/login?next=/netrc/test.sh", "Login");
+        let wall = errors.judge(&Answer { target, title, ..page }).map(|verdict| verdict.junk);
+        assert_eq!(wall, Some(Junk::Login));
     }
 
     #[test]
