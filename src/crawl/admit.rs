@@ -27,6 +27,10 @@ const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
 /// machine that is gone would be asked for each of its URLs on the other port.
 const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 
+/// How long a host rests when one of its URLs is put off without a request: else nothing would slow
+/// a queue that holds nothing else.
+const PUT_OFF: Duration = Duration::from_secs(1);
+
 /// A lease that may be used, and what was decided on the way.
 #[derive(Debug)]
 pub(super) struct Admitted {
@@ -51,6 +55,7 @@ enum Leave {
     Go { robots: Option<String> },
     Robots(CrawlUrl, u32),
     Hold(Timestamp),
+    Later,
     Refuse { reason: &'static str, detail: String },
 }
 
@@ -90,6 +95,17 @@ impl State {
                 self.commit(batch, now)?;
                 Ok(None)
             }
+            Leave::Later => {
+                let mut batch = Batch::default();
+                self.put_last(&mut batch, &lease, |_| ())?;
+                if let Some(record) = self.frontier.record_mut(lease.host) {
+                    record.pace.hold_until(now.plus(PUT_OFF));
+                }
+                let (record, parting) = self.frontier.skip(lease, now);
+                self.part(&mut batch, record, parting)?;
+                self.commit(batch, now)?;
+                Ok(None)
+            }
             Leave::Refuse { reason, detail } => self.refuse(lease, reason, detail, now),
             Leave::Go { robots } => self.pass_gates(lease, robots, now),
         }
@@ -117,11 +133,15 @@ impl State {
             (false, failures) if failures >= self.settings.robots_failures_max => {
                 Leave::Refuse { reason: "robots-unreachable", detail: reason }
             }
-            // The others of the host must not wait for a port on which nobody answers.
-            (false, _)
-                if entry.is_stale(now) || self.answers_elsewhere(lease.host, &origin, now) =>
-            {
-                self.seek_robots(url, &origin, now)?
+            (false, _) if entry.is_stale(now) => self.seek_robots(url, &origin, now)?,
+            // The others of the host must not wait for a port on which nobody answers; and the last
+            // of its URLs not until the time between two tries has doubled and doubled.
+            (false, _) if self.answers_elsewhere(lease.host, &origin, now) => {
+                let soon = now.since(entry.fetched) < self.robots_settings.failure_ttl_min.get();
+                match lease.waiting.errand {
+                    Errand::Page if soon => Leave::Later,
+                    _ => self.seek_robots(url, &origin, now)?,
+                }
             }
             (false, _) => Leave::Hold(entry.valid_until),
         })

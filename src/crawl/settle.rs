@@ -106,7 +106,7 @@ impl State {
             Behaviour::Unreachable { .. }
                 if self.answers_elsewhere(lease.host, &lease.waiting.url.origin(), visit.ended) =>
             {
-                Behaviour::Local
+                Behaviour::DeadPort
             }
             Behaviour::Good { .. } | Behaviour::Busy { .. } => {
                 if matches!(*visit.outcome, Outcome::Answer(_)) {
@@ -114,7 +114,7 @@ impl State {
                 }
                 behaviour
             }
-            Behaviour::Unreachable { .. } | Behaviour::Local => behaviour,
+            Behaviour::Unreachable { .. } | Behaviour::DeadPort | Behaviour::Local => behaviour,
         }
     }
 
@@ -196,17 +196,31 @@ impl State {
         admitted: &Admitted,
         change: impl FnOnce(&mut crate::frontier::UrlRecord),
     ) -> Result<(), CrawlError> {
-        let waiting = &admitted.lease.waiting;
-        self.take_row(batch, &admitted.lease);
+        self.put_last(batch, &admitted.lease, change)?;
+        self.counters.queued += 1;
+        self.counters.retries += 1;
+        Ok(())
+    }
+
+    /// Moves the row of a page to the end of its queue.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn put_last(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+        change: impl FnOnce(&mut crate::frontier::UrlRecord),
+    ) -> Result<(), CrawlError> {
+        let waiting = &lease.waiting;
+        self.take_row(batch, lease);
         let item = Item::Page(waiting.fingerprint);
-        let place = self.enqueue(batch, admitted.lease.host, waiting.place.priority, &item)?;
+        let place = self.enqueue(batch, lease.host, waiting.place.priority, &item)?;
         self.shape.add(waiting.hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
         })?;
-        self.counters.queued += 1;
-        self.counters.retries += 1;
         Ok(())
     }
 
@@ -498,9 +512,9 @@ impl State {
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }
 
-    /// Returns the longest Crawl-delay that a robots.txt of the host asks for, be it on another port:
-    /// whichever asks for it, it is one machine that is spared. A copy that was not renewed for as
-    /// long as it may be kept is no longer heard: nothing is asked for on its port.
+    /// Returns the longest Crawl-delay that a robots.txt of the host asks for, on whichever port:
+    /// it is one machine that is spared. A copy that was not renewed for as long as it may be kept
+    /// is no longer heard: nothing is asked for on its port.
     fn crawl_delay(
         &self,
         origin: &Origin,

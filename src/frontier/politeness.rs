@@ -186,6 +186,8 @@ pub enum Behaviour {
         /// How long the attempt took.
         took: Duration,
     },
+    /// Nobody answers on this port, but the host does on another: it is spared as after an answer.
+    DeadPort,
     /// A fault of ours; says nothing of the host.
     Local,
 }
@@ -298,7 +300,7 @@ impl Pace {
                 self.good_streak = 0;
                 self.unreachable = self.unreachable.saturating_add(1);
             }
-            Behaviour::Local => {}
+            Behaviour::DeadPort | Behaviour::Local => {}
         }
     }
 
@@ -330,7 +332,7 @@ impl Pace {
                 rest.beyond |= self.unreachable >= settings.unreachable_max;
             }
             // Doublings that are not yet forgiven keep an answering host at a slower pace.
-            Behaviour::Good { .. } if self.busy_level > 0 => {
+            Behaviour::Good { .. } | Behaviour::DeadPort if self.busy_level > 0 => {
                 let step = settings.min_delay.get().max(Duration::from_millis(100));
                 let gap = step.saturating_mul(1 << self.busy_level.min(6));
                 raise(gap, GapReason::Backoff, None);
@@ -339,7 +341,7 @@ impl Pace {
             Behaviour::Local => {
                 raise(settings.unreachable_initial.get(), GapReason::Local, None);
             }
-            Behaviour::Good { .. } => {}
+            Behaviour::Good { .. } | Behaviour::DeadPort => {}
         }
         rest
     }
@@ -350,7 +352,7 @@ impl Pace {
             Behaviour::Good { took }
             | Behaviour::Busy { took, .. }
             | Behaviour::Unreachable { took } => took,
-            Behaviour::Local => Duration::ZERO,
+            Behaviour::DeadPort | Behaviour::Local => Duration::ZERO,
         };
         let product = took.mul_f64(settings.factor.clamp(0.0, 1000.0));
         let (mut gap, mut reason) = match product {

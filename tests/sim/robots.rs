@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crawler::clock::Span;
+use crawler::crawl::log::{Line, files};
 use crawler::demo::{RobotsAnswer, SiteSpec, WebSpec};
 use crawler::url::CrawlUrl;
 
@@ -52,4 +53,32 @@ async fn a_crawl_delay_holds_for_all_ports_of_a_host() {
     assert_eq!(summary.reasons.get("status-200"), Some(&30), "{summary:?}");
     assert_eq!(summary.reasons.get("robots-unreachable"), Some(&1), "{summary:?}");
     assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
+    let site = SiteSpec::new("busy.test", 60);
+    let mut world = World::new(WebSpec::new(6, vec![site]));
+    let seeds = ["http://busy.test:8080/", "http://busy.test:8080/more"];
+    world.seeds = seeds.map(|url| CrawlUrl::parse(url).expect("a URL")).to_vec();
+    let (run, _) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.reasons.get("status-200"), Some(&60), "{summary:?}");
+    assert_eq!(summary.reasons.get("robots-unreachable"), Some(&2), "{summary:?}");
+    let mut tries = Vec::new();
+    let mut pages = 0;
+    for file in files(world.logs.path()).expect("the log is there") {
+        for line in std::fs::read_to_string(file).expect("it is text").lines() {
+            let line: Line = serde_json::from_str(line).expect("a line of the log");
+            pages += usize::from(line.purpose == "page");
+            if line.url.contains(":8080") {
+                tries.push((line.at_ms, pages));
+            }
+        }
+    }
+    assert_eq!(tries.len(), 3, "as often as is set, for both URLs together");
+    assert!(tries[1].0 - tries[0].0 >= 60_000, "{tries:?}");
+    let meanwhile = tries[1].1 - tries[0].1;
+    assert!(meanwhile >= 30, "{meanwhile} pages between two tries of the other port");
 }
