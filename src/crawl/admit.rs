@@ -192,7 +192,8 @@ impl State {
     }
 
     /// Returns true if the host has answered lately, and last on another port than that of
-    /// `origin`: then what fails is that port and not the host.
+    /// `origin`: then what fails is that port and not the host. To have no robots.txt but a failure
+    /// is no answer.
     pub(super) fn answers_elsewhere(&self, host: HostId, origin: &Origin, now: Timestamp) -> bool {
         let lately = |at: Timestamp| now.since(at) < ANSWERED_LATELY;
         self.answered.peek(&host).is_some_and(|(port, at)| *port != origin.port && lately(*at))

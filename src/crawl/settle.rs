@@ -99,7 +99,7 @@ impl State {
 
     /// Says what a visit tells of its host, and notes the port on which it answered. A port on
     /// which nobody answers says nothing of a host that answers on another: else one link to it
-    /// would cost all its pages.
+    /// would cost all its pages. One that fails to give its robots.txt has answered nothing either.
     fn note_answer(&mut self, lease: &Lease, visit: &Visit) -> Behaviour {
         let behaviour = behaviour_of(visit);
         match behaviour {
@@ -109,7 +109,10 @@ impl State {
                 Behaviour::DeadPort
             }
             Behaviour::Good { .. } | Behaviour::Busy { .. } => {
-                if matches!(*visit.outcome, Outcome::Answer(_)) {
+                let asks_robots = matches!(lease.waiting.errand, Errand::Robots { .. });
+                let answers =
+                    |answer: &Answer| !asks_robots || !matches!(answer.status, 429 | 500..);
+                if matches!(&*visit.outcome, Outcome::Answer(answer) if answers(answer)) {
                     self.answered.put(lease.host, (lease.waiting.url.port(), visit.ended));
                 }
                 behaviour

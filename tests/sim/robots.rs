@@ -55,12 +55,12 @@ async fn a_crawl_delay_holds_for_all_ports_of_a_host() {
     assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
-    let site = SiteSpec::new("busy.test", 60);
+/// Crawls a site of sixty pages and two URLs on another port, whose robots.txt cannot be had; the
+/// others may not wait for it.
+async fn goes_on(site: SiteSpec, port: &str) {
     let mut world = World::new(WebSpec::new(6, vec![site]));
-    let seeds = ["http://busy.test:8080/", "http://busy.test:8080/more"];
-    world.seeds = seeds.map(|url| CrawlUrl::parse(url).expect("a URL")).to_vec();
+    let seeds = [format!("{port}/"), format!("{port}/more")];
+    world.seeds = seeds.map(|url| CrawlUrl::parse(&url).expect("a URL")).to_vec();
     let (run, _) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
@@ -72,7 +72,7 @@ async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
         for line in std::fs::read_to_string(file).expect("it is text").lines() {
             let line: Line = serde_json::from_str(line).expect("a line of the log");
             pages += usize::from(line.purpose == "page");
-            if line.url.contains(":8080") {
+            if line.url.starts_with(port) {
                 tries.push((line.at_ms, pages));
             }
         }
@@ -81,4 +81,21 @@ async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
     assert!(tries[1].0 - tries[0].0 >= 60_000, "{tries:?}");
     let meanwhile = tries[1].1 - tries[0].1;
     assert!(meanwhile >= 30, "{meanwhile} pages between two tries of the other port");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
+    goes_on(SiteSpec::new("busy.test", 60), "http://busy.test:8080").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nor_does_one_that_has_no_robots_txt_but_a_failure() {
+    let mut site = SiteSpec::new("busy.test", 60);
+    site.https = true;
+    // The one of http is read at once, that of https after a page.
+    site.robots = vec![
+        (Duration::ZERO, RobotsAnswer::rules(&[], None)),
+        (Duration::from_millis(1_500), RobotsAnswer::Status(500)),
+    ];
+    goes_on(site, "https://busy.test").await;
 }
