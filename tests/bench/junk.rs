@@ -405,13 +405,12 @@ pub fn lookalikes(seed: u64) -> Vec<Fixture> {
     let words = 150 + chance.below(400);
     let help = prose(&mut chance, words, &tongue.login);
     add("how to log in", tongue.login[0], "/help/login", help, false);
+    let form = |lines: &[&str], region: Region| -> Vec<OwnBlock> {
+        lines.iter().map(|line| OwnBlock { region, ..own(line, BlockKind::Other) }).collect()
+    };
     let words = 130 + chance.below(400);
     let mut boxed = prose(&mut chance, words, &[]);
-    let lines = tongue
-        .login
-        .iter()
-        .map(|line| OwnBlock { region: Region::Form, ..own(line, BlockKind::Other) });
-    boxed.extend(lines);
+    boxed.extend(form(&tongue.login, Region::Form));
     add("article beside a login form", "News of the day", "/news/4", boxed, true);
     let list = |chance: &mut Chance, items: u64, of: (u64, u64)| -> Vec<OwnBlock> {
         let item = |chance: &mut Chance| {
@@ -420,9 +419,6 @@ pub fn lookalikes(seed: u64) -> Vec<Fixture> {
             OwnBlock { link_chars: text.len() as u32, ..own(&text, BlockKind::ListItem) }
         };
         (0..items).map(|_| item(chance)).collect()
-    };
-    let form = |lines: &[&str], region: Region| -> Vec<OwnBlock> {
-        lines.iter().map(|line| OwnBlock { region, ..own(line, BlockKind::Other) }).collect()
     };
     let region = if chance.below(2) == 0 { Region::Form } else { Region::None };
     let items = 4 + chance.below(20);
