@@ -422,7 +422,12 @@ pub(super) const LOGIN_PATHS: &[&str] = &[
 
 /// Counts the entries of `phrases` that `text`, lower case, contains.
 pub(super) fn hits(text: &str, phrases: &[&str]) -> usize {
-    phrases.iter().filter(|phrase| says(text, phrase)).count()
+    hits_in([text], phrases)
+}
+
+/// Counts the entries of `phrases` that one of `texts`, lower case, contains at least.
+pub(super) fn hits_in<const N: usize>(texts: [&str; N], phrases: &[&str]) -> usize {
+    phrases.iter().filter(|phrase| texts.iter().any(|text| says(text, phrase))).count()
 }
 
 /// Returns true if `text`, lower case, contains `phrase`: "0 items" not as the end of "20 items".

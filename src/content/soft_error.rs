@@ -17,7 +17,7 @@
 
 use super::phrases::{
     ACCOUNT, AGREE, CART, CONSENT, CREDENTIALS, LOGIN, LOGIN_FIRST, LOGIN_PATHS, NOT_THERE,
-    NOTHING_FOUND, hits, says,
+    NOTHING_FOUND, hits, hits_in, says,
 };
 use super::probes::{Probe, ProbeKind};
 use super::site_model::Reader;
@@ -354,8 +354,7 @@ struct ShortText {
 impl ShortText {
     /// Counts the phrases that the page says and its host does not say everywhere.
     fn hits(&self, phrases: &[&str]) -> usize {
-        let said = |phrase: &&&str| says(&self.own, phrase) || says(&self.unknown, phrase);
-        phrases.iter().filter(said).count()
+        hits_in([&self.own, &self.unknown], phrases)
     }
 
     fn lines(&self) -> impl Iterator<Item = &str> {
@@ -366,8 +365,7 @@ impl ShortText {
 impl Said<'_> {
     /// Counts the phrases in the title and the first headings.
     fn head_hits(&self, phrases: &[&str]) -> usize {
-        let said = |phrase: &&&str| says(&self.title, phrase) || says(&self.headings, phrase);
-        phrases.iter().filter(said).count()
+        hits_in([&self.title, &self.headings], phrases)
     }
 
     fn verdict(&self, junk: Junk, evidence: String) -> JunkVerdict {

@@ -347,9 +347,7 @@ pub fn unasked(seed: u64) -> Vec<Fixture> {
     login.password_field = chance.below(5) > 0;
     login.seen_elsewhere = chance.below(2) == 0;
 
-    let mut consent: Vec<OwnBlock> = vec![own(tongue.consent[0], BlockKind::Heading)];
-    consent.push(own(tongue.consent[1], BlockKind::Paragraph));
-    consent.extend(tongue.consent[2..].iter().map(|line| own(line, BlockKind::Other)));
+    let mut consent = asks_for_consent(tongue);
     let words = chance.below(50);
     consent.push(filler(&mut chance, words));
     let mut consent =
@@ -366,6 +364,14 @@ pub fn unasked(seed: u64) -> Vec<Fixture> {
         Fixture::new("empty search", Truth::EmptyResult, target, dress(&site, &empty, 3));
     empty.title = tongue.nothing[0].to_owned();
     vec![login, consent, empty]
+}
+
+/// Returns the heading, the sentence and the buttons of a demand to consent.
+fn asks_for_consent(tongue: &Tongue) -> Vec<OwnBlock> {
+    let [heading, sentence, buttons @ ..] = &tongue.consent;
+    let mut blocks = vec![own(heading, BlockKind::Heading), own(sentence, BlockKind::Paragraph)];
+    blocks.extend(buttons.iter().map(|line| own(line, BlockKind::Other)));
+    blocks
 }
 
 /// Puts blocks into a page without moving forms out of their region.
@@ -440,9 +446,7 @@ pub fn lookalikes(seed: u64) -> Vec<Fixture> {
     cart.extend(list(&mut chance, items, (2, 5)));
     add("shelf beside an empty cart", "Lamps", "/shop?cat=5", cart, false);
     let items = 8 + chance.below(20);
-    let mut covered = vec![own(tongue.consent[0], BlockKind::Heading)];
-    covered.push(own(tongue.consent[1], BlockKind::Paragraph));
-    covered.extend(tongue.consent[2..].iter().map(|line| own(line, BlockKind::Other)));
+    let mut covered = asks_for_consent(tongue);
     covered.extend(list(&mut chance, items, (3, 5)));
     add("shelf under a banner", "Lamps", "/shop/lamps", covered, false);
     let words = 90 + chance.below(300);
