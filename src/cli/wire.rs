@@ -138,7 +138,7 @@ impl Wire {
                 Behaviour::Busy { took, retry_after: None }
             }
             Outcome::Answer(_) => Behaviour::Good { took },
-            Outcome::Failed(_) => Behaviour::Unreachable { took },
+            Outcome::Failed(_) => Behaviour::Unreachable { took, most: u32::MAX },
         };
         let rest = pace.finish(behaviour, began, ended, &settings);
         Got { resolved, outcome: Some(outcome), waited, rest: Some(rest) }

@@ -704,9 +704,9 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
         }
         Outcome::Answer(_) => Behaviour::Good { took },
         Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
-        Outcome::Failed(failed) => match failed.failure {
-            failure if failure.retry().condemns_host => Behaviour::Unreachable { took },
-            _ => Behaviour::Good { took },
+        Outcome::Failed(failed) => match failed.failure.retry().host_failures_max {
+            Some(most) => Behaviour::Unreachable { took, most },
+            None => Behaviour::Good { took },
         },
     }
 }

@@ -10,36 +10,42 @@ use super::Failure;
 pub struct RetryPolicy {
     /// Tries after the first one; [`u32::MAX`] where the fault is ours and no URL may be lost.
     pub max_retries: u32,
-    /// Whether a URL whose retries are used up speaks against its whole host.
-    pub condemns_host: bool,
+    /// Failures in a row after which the whole host is given up, if `politeness.unreachable_max` is
+    /// not less; `None` where it says nothing of other URLs.
+    pub host_failures_max: Option<u32>,
 }
+
+/// As many failures of a host as `politeness.unreachable_max` says.
+const AS_SET: Option<u32> = Some(u32::MAX);
 
 impl Failure {
     /// Returns when and how often to try again.
     pub fn retry(self) -> RetryPolicy {
-        let policy =
-            |max_retries: u32, condemns_host: bool| RetryPolicy { max_retries, condemns_host };
+        let policy = |max_retries: u32, host_failures_max: Option<u32>| RetryPolicy {
+            max_retries,
+            host_failures_max,
+        };
         match self {
             // Names appear late and vanish briefly while zones are moved.
-            Failure::DnsNotFound => policy(2, true),
+            Failure::DnsNotFound => policy(2, Some(3)),
             // Name servers of our own may be gone for a while, and then for every host.
-            Failure::DnsFailed => policy(6, true),
+            Failure::DnsFailed => policy(6, AS_SET),
             // The same addresses would be refused again.
-            Failure::AddressRefused => policy(0, true),
-            Failure::ConnectFailed => policy(3, true),
-            Failure::ConnectTimeout => policy(3, true),
+            Failure::AddressRefused => policy(0, Some(1)),
+            Failure::ConnectFailed => policy(3, AS_SET),
+            Failure::ConnectTimeout => policy(3, AS_SET),
             // The same host may be sound by http, or under another port's certificate.
-            Failure::TlsCertificate => policy(1, false),
-            Failure::TlsFailed => policy(2, false),
-            Failure::TlsTimeout => policy(2, true),
-            Failure::ProxyFailed => policy(u32::MAX, false),
-            Failure::FirstByteTimeout => policy(2, true),
-            Failure::ClosedEarly => policy(3, true),
+            Failure::TlsCertificate => policy(1, None),
+            Failure::TlsFailed => policy(2, None),
+            Failure::TlsTimeout => policy(2, AS_SET),
+            Failure::ProxyFailed => policy(u32::MAX, None),
+            Failure::FirstByteTimeout => policy(2, AS_SET),
+            Failure::ClosedEarly => policy(3, AS_SET),
             // What a server sends on purpose it sends again.
-            Failure::HeadTooLarge => policy(0, false),
-            Failure::ProtocolError => policy(1, false),
-            Failure::Timeout => policy(2, false),
-            Failure::LocalFailure => policy(u32::MAX, false),
+            Failure::HeadTooLarge => policy(0, None),
+            Failure::ProtocolError => policy(1, None),
+            Failure::Timeout => policy(2, None),
+            Failure::LocalFailure => policy(u32::MAX, None),
         }
     }
 
@@ -73,7 +79,7 @@ mod tests {
     fn our_own_faults_cost_no_url_and_condemn_nobody() {
         for failure in [Failure::ProxyFailed, Failure::LocalFailure] {
             assert_eq!(failure.retry().max_retries, u32::MAX);
-            assert!(!failure.retry().condemns_host);
+            assert_eq!(failure.retry().host_failures_max, None);
         }
     }
 

@@ -51,7 +51,9 @@ pub struct Settings {
     /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After
     /// a fault of ours it does not double.
     pub unreachable_initial: Span,
-    /// Failures to reach a host in a row after which it is given up; its URLs are marked failed.
+    /// Failures to reach a host in a row after which it is given up; its URLs are marked failed. A
+    /// name that does not exist is given up after three at most, one with refused addresses after
+    /// one.
     pub unreachable_max: u32,
     /// Hours in which hosts may be fetched: `["22:00-06:00 Europe/Rome"]`; empty means always.
     pub windows: Vec<Window>,
@@ -185,6 +187,8 @@ pub enum Behaviour {
     Unreachable {
         /// How long the attempt took.
         took: Duration,
+        /// Failures in a row after which such a one is the last, if `unreachable_max` is not less.
+        most: u32,
     },
     /// Nobody answers on this port, but the host does on another: it is spared as after an answer.
     DeadPort,
@@ -325,11 +329,11 @@ impl Pace {
                 let gap = doubled(settings.backoff_initial, self.busy_level, settings.backoff_max);
                 raise(gap, GapReason::Backoff, None);
             }
-            Behaviour::Unreachable { .. } => {
+            Behaviour::Unreachable { most, .. } => {
                 let level = self.unreachable.min(30) as u8;
                 let gap = doubled(settings.unreachable_initial, level, settings.backoff_max);
                 raise(gap, GapReason::Unreachable, None);
-                rest.beyond |= self.unreachable >= settings.unreachable_max;
+                rest.beyond |= self.unreachable >= settings.unreachable_max.min(most);
             }
             // Doublings that are not yet forgiven keep an answering host at a slower pace.
             Behaviour::Good { .. } | Behaviour::DeadPort if self.busy_level > 0 => {
@@ -351,7 +355,7 @@ impl Pace {
         let took = match behaviour {
             Behaviour::Good { took }
             | Behaviour::Busy { took, .. }
-            | Behaviour::Unreachable { took } => took,
+            | Behaviour::Unreachable { took, .. } => took,
             Behaviour::DeadPort | Behaviour::Local => Duration::ZERO,
         };
         let product = took.mul_f64(settings.factor.clamp(0.0, 1000.0));
@@ -480,7 +484,7 @@ mod tests {
         let mut pace = Pace::default();
         let beyond: Vec<bool> = (0..6)
             .map(|_| {
-                let lost = Behaviour::Unreachable { took: Duration::ZERO };
+                let lost = Behaviour::Unreachable { took: Duration::ZERO, most: u32::MAX };
                 pace.finish(lost, T0, T0, &settings).beyond
             })
             .collect();

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crawler::clock::{Clock, Timestamp};
-use crawler::demo::{Draft, SimWeb, WebSpec};
+use crawler::demo::{Draft, SimWeb, SiteSpec, WebSpec};
 use crawler::dns::{DnsFailure, Resolve, Resolved};
 use crawler::fetch::{Failed, Failure, Fetch, Outcome, Request};
-use crawler::url::Host;
+use crawler::url::{CrawlUrl, Host};
 
 use super::{Crash, Run, START, World, balanced, seeds};
 
@@ -119,4 +119,20 @@ async fn a_crawl_of_one_host_outlives_ten_minutes_without_name_servers() {
     for gone in [Gone::NameServers, Gone::Route] {
         check(4, 1, gone, Duration::from_secs(600)).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_does_not_exist_is_asked_for_three_times() {
+    let mut world = World::new(WebSpec::new(6, vec![SiteSpec::new("good.test", 20)]));
+    world.politeness.unreachable_initial = crawler::clock::Span::secs(60);
+    world.politeness.unreachable_max = 6;
+    world.seeds = vec![CrawlUrl::parse("http://nowhere.test/").expect("a URL")];
+    let (run, end) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.reasons.get("status-200"), Some(&20), "{summary:?}");
+    assert_eq!(summary.reasons.get("host-given-up"), Some(&1), "{summary:?}");
+    // One minute and two, and what the last answer took.
+    let waited = end.since(START).as_secs();
+    assert!((180..200).contains(&waited), "{waited} s");
 }
