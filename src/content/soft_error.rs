@@ -224,7 +224,12 @@ impl HostErrors {
                 coverage
             };
             let own = self.ordinary.unusual(&words.without(&nothing.always)).len() as f64;
-            let allowed = OWN_WORDS.max(1.5 * nothing.besides).max(0.2 * message.len() as f64);
+            // Of an answer that was given once it is not known by how much its kind varies.
+            let varies = match nothing.count {
+                0 | 1 => 0.0,
+                _ => (1.5 * nothing.besides).max(0.2 * message.len() as f64),
+            };
+            let allowed = OWN_WORDS.max(varies);
             let empty = nothing.always.is_empty();
             (!empty && coverage >= COVERAGE && own <= allowed).then(|| JunkVerdict {
                 junk: if nothing.search { Junk::EmptyResult } else { Junk::Soft404 },
@@ -657,6 +662,36 @@ mod tests {
         let (target, title) = ("/login?next=/netrc/test.sh", "Login");
         let wall = errors.judge(&Answer { target, title, ..page }).map(|verdict| verdict.junk);
         assert_eq!(wall, Some(Junk::Login));
+    }
+
+    #[test]
+    fn a_view_that_is_empty_for_nonsense_is_content_where_it_is_not() {
+        let view: String = (0..80).map(|word| format!("kind{word}x ")).collect();
+        let items = "alpha beacon candle dormer eaves flint gable hearth inglenook joist";
+        let blocks = |shown: &'static str| [Block::paragraph(&view), Block::paragraph(shown)];
+        let of = |shown| analysed(&blocks(shown));
+        let judge = |errors: &HostErrors, shown| {
+            let (blocks, analysis) = (blocks(shown), of(shown));
+            let page = Answer {
+                target: "/index/tools",
+                title: "Index",
+                blocks: &blocks,
+                analysis: &analysis,
+                password_field: false,
+                text_seen_elsewhere: false,
+            };
+            errors.judge(&page).map(|verdict| verdict.junk)
+        };
+        let nothing = "There are no items, or you may not read them";
+        let mut errors = HostErrors::default();
+        let probe = |n: usize| plan(1, &["/index/a"], 4).swap_remove(n);
+        errors.note_probe(&probe(0), 200, Some(&of(nothing)));
+        assert_eq!(judge(&errors, nothing), Some(Junk::Soft404));
+        assert_eq!(judge(&errors, items), None);
+        // Where answers to nonsense are known to differ in as many words, it may be one of them.
+        let other = "We hope that you like kayak lantern mitten nettle orchard paddle quilt raft";
+        errors.note_probe(&probe(1), 200, Some(&of(other)));
+        assert_eq!(judge(&errors, items), Some(Junk::Soft404));
     }
 
     #[test]
