@@ -30,8 +30,9 @@ impl Failure {
             Failure::DnsNotFound => policy(2, Some(3)),
             // Name servers of our own may be gone for a while, and then for every host.
             Failure::DnsFailed => policy(6, AS_SET),
-            // The same addresses would be refused again.
-            Failure::AddressRefused => policy(0, Some(1)),
+            // The same addresses would be refused again, unless a name server lied for a while, as
+            // those of a network do that wants a login first.
+            Failure::AddressRefused => policy(0, Some(3)),
             Failure::ConnectFailed => policy(3, AS_SET),
             Failure::ConnectTimeout => policy(3, AS_SET),
             // The same host may be sound by http, or under another port's certificate.

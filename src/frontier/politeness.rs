@@ -52,8 +52,7 @@ pub struct Settings {
     /// a fault of ours it does not double.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed. A
-    /// name that does not exist is given up after three at most, one with refused addresses after
-    /// one.
+    /// name that does not exist, or whose addresses are refused, is given up after three at most.
     pub unreachable_max: u32,
     /// Hours in which hosts may be fetched: `["22:00-06:00 Europe/Rome"]`; empty means always.
     pub windows: Vec<Window>,
