@@ -10,8 +10,8 @@ use super::Failure;
 pub struct RetryPolicy {
     /// Tries after the first one; [`u32::MAX`] where the fault is ours and no URL may be lost.
     pub max_retries: u32,
-    /// Failures in a row after which the whole host is given up, if `politeness.unreachable_max` is
-    /// not less; `None` where it says nothing of other URLs.
+    /// Failures in a row after which a host that never answered is given up, if
+    /// `politeness.unreachable_max` is not less; `None` where it says nothing of other URLs.
     pub host_failures_max: Option<u32>,
 }
 

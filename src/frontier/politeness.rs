@@ -52,7 +52,8 @@ pub struct Settings {
     /// a fault of ours it does not double.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed. A
-    /// name that does not exist, or whose addresses are refused, is given up after three at most.
+    /// name that does not exist, or whose addresses are refused, is given up after three at most
+    /// if it never answered.
     pub unreachable_max: u32,
     /// Hours in which hosts may be fetched: `["22:00-06:00 Europe/Rome"]`; empty means always.
     pub windows: Vec<Window>,
@@ -186,7 +187,8 @@ pub enum Behaviour {
     Unreachable {
         /// How long the attempt took.
         took: Duration,
-        /// Failures in a row after which such a one is the last, if `unreachable_max` is not less.
+        /// Failures in a row after which such a one is the last for a host that never answered, if
+        /// `unreachable_max` is not less.
         most: u32,
     },
     /// Nobody answers on this port, but the host does on another: it is spared as after an answer.
@@ -307,6 +309,11 @@ impl Pace {
         }
     }
 
+    /// Whether the host ever answered: only an answer takes a time that is remembered.
+    fn has_answered(&self) -> bool {
+        self.latency_usual_ms > 0.0
+    }
+
     fn rest(&self, behaviour: Behaviour, settings: &Settings) -> Rest {
         let mut rest = self.ordinary_rest(behaviour, settings);
         let mut raise = |gap: Duration, reason: GapReason, limit: Option<Duration>| {
@@ -332,6 +339,8 @@ impl Pace {
                 let level = self.unreachable.min(30) as u8;
                 let gap = doubled(settings.unreachable_initial, level, settings.backoff_max);
                 raise(gap, GapReason::Unreachable, None);
+                // The zone of a host that has answered may be moved just now.
+                let most = if self.has_answered() { u32::MAX } else { most };
                 rest.beyond |= self.unreachable >= settings.unreachable_max.min(most);
             }
             // Doublings that are not yet forgiven keep an answering host at a slower pace.
@@ -480,14 +489,15 @@ mod tests {
     #[test]
     fn an_unreachable_host_is_given_up_after_the_written_number_of_tries() {
         let settings = Settings::default();
-        let mut pace = Pace::default();
-        let beyond: Vec<bool> = (0..6)
-            .map(|_| {
-                let lost = Behaviour::Unreachable { took: Duration::ZERO, most: u32::MAX };
-                pace.finish(lost, T0, T0, &settings).beyond
-            })
-            .collect();
-        assert_eq!(beyond, [false, false, false, false, false, true]);
+        let given_up_at = |mut pace: Pace, most: u32| {
+            let lost = Behaviour::Unreachable { took: Duration::ZERO, most };
+            (1..10).find(|_| pace.finish(lost, T0, T0, &settings).beyond)
+        };
+        assert_eq!(given_up_at(Pace::default(), u32::MAX), Some(6));
+        assert_eq!(given_up_at(Pace::default(), 3), Some(3));
+        let mut answered = Pace::default();
+        answered.finish(Behaviour::Good { took: Duration::from_millis(9) }, T0, T0, &settings);
+        assert_eq!(given_up_at(answered, 3), Some(6));
     }
 
     #[test]

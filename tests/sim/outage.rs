@@ -20,6 +20,8 @@ pub(super) enum Gone {
     Network,
     /// The machine knows that it has no route.
     Route,
+    /// The zone that the names stand in: there are no such names.
+    Zone,
 }
 
 /// An outage: what is gone, from when to when.
@@ -45,6 +47,9 @@ impl Resolve for Cut {
             tokio::time::sleep(Duration::from_secs(10)).await;
             return Err(DnsFailure::Failed("no answer within 10s".to_owned()));
         }
+        if self.gone() == Some(Gone::Zone) {
+            return Err(DnsFailure::NotFound);
+        }
         self.web.resolve(host).await
     }
 
@@ -58,7 +63,7 @@ impl Fetch for Cut {
         let (failure, took) = match self.gone() {
             Some(Gone::Network) => (Failure::ConnectTimeout, Duration::from_secs(10)),
             Some(Gone::Route) => (Failure::LocalFailure, Duration::ZERO),
-            Some(Gone::NameServers) | None => return self.web.fetch(request).await,
+            Some(Gone::NameServers | Gone::Zone) | None => return self.web.fetch(request).await,
         };
         let began = self.clock.now();
         tokio::time::sleep(took).await;
@@ -115,8 +120,8 @@ async fn hours_without_network_lose_nothing_where_several_hosts_had_answered() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crawl_of_one_host_outlives_ten_minutes_without_name_servers() {
-    for gone in [Gone::NameServers, Gone::Route] {
+async fn a_crawl_of_one_host_outlives_ten_minutes_without_name_servers_or_its_name() {
+    for gone in [Gone::NameServers, Gone::Route, Gone::Zone] {
         check(4, 1, gone, Duration::from_secs(600)).await;
     }
 }
