@@ -205,6 +205,12 @@ fn print(explanation: &Explanation, given: &str, no_crawl: bool) {
     if let Some(forecast) = &explanation.forecast {
         let code = forecast.reason.as_ref().map(|code| format!(" ({code})"));
         row("forecast", &format!("{}{}", forecast.why, code.unwrap_or_default()));
+        let unfollowed: Vec<String> =
+            forecast.unfollowed.iter().map(|(code, pages)| format!("{pages} {code}")).collect();
+        if !unfollowed.is_empty() {
+            let pages = unfollowed.join(", ");
+            row("may be on", &format!("pages whose links were not followed: {pages}"));
+        }
     }
     if let Some(seen) = &explanation.seen {
         let path =

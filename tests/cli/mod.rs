@@ -210,6 +210,8 @@ fn explain_knows_what_became_of_a_url_and_why() {
     let (code, never) = explain("/never");
     assert_eq!((code, &never["state"]["is"]), (Some(3), &Value::from("unknown")));
     assert_eq!(never["schedule_gate"]["code"], "in-scope");
+    let untold = text(&crawled.ask(&["explain", &crawled.url("/untold")]).stdout);
+    assert!(untold.contains("links were not followed: 1 page-nofollow"), "{untold}");
     let shown = text(&crawled.ask(&["explain", &crawled.url("/private/x")]).stdout);
     assert!(shown.contains("robots.txt line 2, group *: Disallow: /private/"), "{shown}");
 }

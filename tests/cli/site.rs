@@ -66,7 +66,8 @@ fn page(path: &str, host: &str) -> (&'static str, &'static str, String) {
             "<a href=/a>a</a> <a href=/b?x=1>b</a> <a href=/private/x>x</a> <a href=/gone>gone</a> \
              <a href=http://elsewhere.test/>elsewhere</a>",
         ),
-        "/a" | "/b?x=1" | "/listed" => html("<a href=/>home</a>"),
+        "/a" | "/b?x=1" => html("<a href=/>home</a>"),
+        "/listed" => html("<meta name=robots content=nofollow><a href=/untold>untold</a>"),
         _ => ("404 Not Found", "text/html", "<p>no such page</p>".to_owned()),
     }
 }

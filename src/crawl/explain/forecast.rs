@@ -1,8 +1,13 @@
 //! What would become of a URL that the crawl has not met.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::judged::{Gate, RobotsSaid, RulesSaid};
+use crate::db::families::meta;
+use crate::db::{Db, DbError};
+use crate::filter::Reason;
 
 /// What would become of a URL if the crawl met it now, as a seed or as a link of its own host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -15,6 +20,17 @@ pub struct Forecast {
     pub why: String,
     /// True if it is one of the seeds.
     pub seed: bool,
+    /// Pages of the crawl whose links were not followed, by the code of the reason. Any of them may
+    /// lead to the URL: links that are not followed have no row.
+    pub unfollowed: BTreeMap<&'static str, u64>,
+}
+
+/// Counts the pages whose links were not followed.
+pub(super) fn unfollowed(db: Option<&Db>) -> Result<BTreeMap<&'static str, u64>, DbError> {
+    let counts = db.map(meta::reasons).transpose()?.flatten().unwrap_or_default();
+    let reasons = [Reason::PageNofollow, Reason::SoftError, Reason::DuplicateContent];
+    let codes = reasons.iter().map(Reason::code);
+    Ok(codes.filter_map(|code| Some((code, *counts.get(code)?))).collect())
 }
 
 /// Asks the judges in the order in which the crawl does.
@@ -24,27 +40,30 @@ pub(super) fn forecast(
     fetch: &Gate,
     rules: &RulesSaid,
     robots: &RobotsSaid,
+    unfollowed: BTreeMap<&'static str, u64>,
 ) -> Forecast {
-    let refused = |reason: &str, why: &str| Forecast {
-        is: "refused",
-        reason: Some(reason.to_owned()),
-        why: why.to_owned(),
+    let would_be = |is, reason: Option<&str>, why| Forecast {
+        is,
+        reason: reason.map(str::to_owned),
+        why,
         seed,
+        unfollowed,
     };
     if !schedule.accept {
-        return refused(&schedule.code, &format!("it would not be queued: {}", schedule.reason));
+        let why = format!("it would not be queued: {}", schedule.reason);
+        return would_be("refused", Some(&schedule.code), why);
     }
     if let Some(holder) = rules.key_held_by.as_ref().filter(|_| rules.enforced) {
         let why = format!("a rule takes it for {holder}, which stands for it");
-        return Forecast { is: "suppressed", reason: None, why, seed };
+        return would_be("suppressed", None, why);
     }
     if !fetch.accept {
         let why = format!("it would be queued, and refused at its turn: {}", fetch.reason);
-        return refused(&fetch.code, &why);
+        return would_be("refused", Some(&fetch.code), why);
     }
     if !robots.allowed {
         let why = format!("it would be queued, and refused at its turn: {}", robots.reason);
-        return refused("robots-disallowed", &why);
+        return would_be("refused", Some("robots-disallowed"), why);
     }
     let way = if seed { "as a seed" } else { "once a link leads to it" };
     let last = match robots.known && !robots.stale {
@@ -52,5 +71,5 @@ pub(super) fn forecast(
         false => "its robots.txt has the last word, and is fetched before it",
     };
     let why = format!("it would be queued {way}, and fetched at its turn; {last}");
-    Forecast { is: "fetched", reason: None, why, seed }
+    would_be("fetched", None, why)
 }

@@ -118,10 +118,13 @@ pub fn explain(
         }
         _ => State::Unknown,
     };
-    let forecast = (state == State::Unknown).then(|| {
+    let forecast = if state == State::Unknown {
         let is_seed = judges.seeds.contains(url);
-        forecast::forecast(is_seed, &schedule_gate, &fetch_gate, &rules, &robots)
-    });
+        let unfollowed = forecast::unfollowed(db)?;
+        Some(forecast::forecast(is_seed, &schedule_gate, &fetch_gate, &rules, &robots, unfollowed))
+    } else {
+        None
+    };
     Ok(Explanation {
         forecast,
         schedule_gate,
