@@ -70,6 +70,10 @@ impl State {
         lease: Lease,
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
+        // It may have waited until its hours were over, or never have been asked before.
+        if let Some(opens) = self.frontier.closed_until(lease.host, now) {
+            return self.hold(lease, opens, now).map(|()| None);
+        }
         match lease.waiting.errand {
             Errand::Robots { .. } => return self.start(lease, None, now).map(Some),
             Errand::Probe(number) if !self.awaits_probe(number) => {
@@ -85,16 +89,7 @@ impl State {
                 let lease = lease.exchange(&mut self.frontier, target, errand);
                 self.start(lease, None, now).map(Some)
             }
-            Leave::Hold(until) => {
-                if let Some(record) = self.frontier.record_mut(lease.host) {
-                    record.pace.hold_until(until);
-                }
-                let (record, parting) = self.frontier.put_back(lease, now);
-                let mut batch = Batch::default();
-                self.part(&mut batch, record, parting)?;
-                self.commit(batch, now)?;
-                Ok(None)
-            }
+            Leave::Hold(until) => self.hold(lease, until, now).map(|()| None),
             Leave::Later => {
                 let mut batch = Batch::default();
                 self.put_last(&mut batch, &lease, |_| ())?;
@@ -109,6 +104,17 @@ impl State {
             Leave::Refuse { reason, detail } => self.refuse(lease, reason, detail, now),
             Leave::Go { robots } => self.pass_gates(lease, robots, now),
         }
+    }
+
+    /// Ends a lease without a request; its host rests until then.
+    fn hold(&mut self, lease: Lease, until: Timestamp, now: Timestamp) -> Result<(), CrawlError> {
+        if let Some(record) = self.frontier.record_mut(lease.host) {
+            record.pace.hold_until(until);
+        }
+        let (record, parting) = self.frontier.put_back(lease, now);
+        let mut batch = Batch::default();
+        self.part(&mut batch, record, parting)?;
+        self.commit(batch, now)
     }
 
     fn ask_robots(&mut self, lease: &Lease, now: Timestamp) -> Result<Leave, CrawlError> {

@@ -262,7 +262,9 @@ impl State {
                 return Ok(());
             }
             // Its text is the key of another URL, which stands for it if the rules still say so.
-            Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+            Some(Known::By(by))
+                if self.still_stands(by, one.own)? && !self.has_redirected(via, one, by)? =>
+            {
                 let by = self.stand_in(one.own, by)?.unwrap_or(by);
                 let set = self.rules.snapshot();
                 let (rules, url) = self.united_by(&set, &one.link.url, by)?;
@@ -281,6 +283,7 @@ impl State {
                 Some(Known::By(_)) | None => None,
             };
             let by = match by {
+                Some(by) if by != one.own && self.has_redirected(via, one, by)? => None,
                 Some(by) if by != one.own => self.stand_in(one.own, by)?,
                 by => by,
             };
@@ -300,6 +303,28 @@ impl State {
         known.insert(one.own, Known::Itself);
         self.know(batch, one.own, Known::Itself);
         self.queue_found(batch, via, one, now)
+    }
+
+    /// Returns true where a redirect leads to what `by` would stand for, and `by` showed no more
+    /// than a redirect itself: its page is where the redirects end.
+    fn has_redirected(
+        &self,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        by: Fingerprint,
+    ) -> Result<bool, DbError> {
+        if one.link.found != Found::Redirect {
+            return Ok(false);
+        }
+        let Some(by) = self.stand_in(one.own, by)? else { return Ok(false) };
+        if via.is_some_and(|via| via.fingerprint == by) {
+            return Ok(true);
+        }
+        let record = urls::get(&self.db, by)?;
+        Ok(record.is_some_and(|record| match record.state {
+            UrlState::Done(done) => (300..400).contains(&done.status) && done.status != 304,
+            _ => false,
+        }))
     }
 
     /// Returns true for a URL that was let in before, whatever became of it. What a gate refused on

@@ -177,6 +177,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
+    use crate::crawl::discover::{Link, Via};
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};
@@ -319,6 +320,38 @@ pub(super) mod tests {
         state.readmit.push_back(id);
         while state.readmit_some(now).unwrap() {}
         assert!(!hidden(&state));
+    }
+
+    /// A URL stood for the page to which it redirects, and that was never fetched.
+    #[test]
+    fn a_redirect_does_not_stand_for_the_page_that_it_leads_to() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let target = |to: &str, from: &str, state: &mut State| {
+            let (from, to) = (url(from), url(to));
+            let fingerprint = from.fingerprint();
+            let via = Via { url: &from, fingerprint, path: "", hops: 0, stale: false };
+            let found = crate::filter::Found::Redirect;
+            let link = Link { url: to.clone(), found, letter: 'R', nofollow: false };
+            let mut batch = Batch::default();
+            state.discover(&mut batch, &via, &[link], now).unwrap();
+            state.commit(batch, now).unwrap();
+            urls::get(&state.db, to.fingerprint()).unwrap().unwrap().state
+        };
+        let queued = |state: UrlState| matches!(state, UrlState::Queued(_));
+        find(&mut state, "/p?sid=1", now);
+        assert!(queued(target("http://a.example/p", "http://a.example/p?sid=1", &mut state)));
+        // Where the target is another form, the key is its own from now on.
+        find(&mut state, "/q?sid=1", now);
+        let (first, second) = ("http://a.example/q?sid=1", "http://a.example/q?sid=2");
+        assert!(queued(target(second, first, &mut state)));
+        find(&mut state, "/q?sid=3", now);
+        let form = urls::get(&state.db, url("http://a.example/q?sid=3").fingerprint()).unwrap();
+        let by = url(second).fingerprint();
+        let form = form.unwrap().state;
+        assert!(matches!(form, UrlState::Suppressed { by: b, .. } if b == by), "{form:?}");
     }
 
     /// A form that was fetched before its rule was found left the plain form in its queue, and that

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::front::Selector;
 use super::politeness::{Behaviour, GapReason, Grouping, Rest, Rules};
 use super::record::{HostId, HostRecord, HostStatus, PRIORITIES, Place};
+use super::window::Window;
 use crate::clock::{Span, Timestamp};
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin};
 
@@ -563,6 +564,13 @@ impl Frontier {
         let own = record.pace.earliest(self.rules.of(record.name.as_str()));
         let group = self.groups.get(&self.group_key(record));
         own.max(group.map_or(Timestamp::ZERO, |group| group.next_allowed))
+    }
+
+    /// Returns when the allowed hours of an active host begin again, if they are over.
+    pub fn closed_until(&self, id: HostId, now: Timestamp) -> Option<Timestamp> {
+        let settings = self.rules.of(self.hosts.get(&id)?.record.name.as_str());
+        let opens = Window::next_open(&settings.windows, now);
+        (opens > now).then_some(opens)
     }
 
     fn list_host(&mut self, id: HostId) {

@@ -388,7 +388,8 @@ impl Pace {
         self.next_allowed = self.next_allowed.max(until);
     }
 
-    /// Returns the first moment from `now` on at which a request is allowed, windows included.
+    /// Returns the first moment from the end of the rest on at which a request is allowed, windows
+    /// included.
     pub fn earliest(&self, settings: &Settings) -> Timestamp {
         Window::next_open(&settings.windows, self.next_allowed)
     }

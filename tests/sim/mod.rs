@@ -396,6 +396,42 @@ async fn hosts_on_one_address_are_kept_apart_where_the_group_is_the_address() {
     assert_eq!(log.violations.len(), 0, "{:?}", log.violations);
 }
 
+/// Also hosts that were never asked before, and those whose turn comes when their hours are over.
+#[tokio::test(start_paused = true)]
+async fn no_request_is_made_outside_the_allowed_hours() {
+    let draft = Draft { hosts: 12, pages: (10, 30), sick: 0, ..Draft::default() };
+    let mut world = World::new(WebSpec::draw(11, &draft));
+    let second_of_day = |at: Timestamp| at.as_millis() / 1000 % 86_400;
+    let opens = second_of_day(START) / 3600 + 2;
+    // One minute, so that the crawl takes several days.
+    let window = format!("{:02}:00-{:02}:01 UTC", opens % 24, opens % 24);
+    world.politeness.windows = vec![window.parse().expect("a window")];
+    let (run, _) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.ended, Ended::Complete);
+    let mut days = std::collections::BTreeSet::new();
+    for line in lines(world.logs.path()) {
+        let at = Timestamp::from_millis(line["at_ms"].as_u64().expect("a time"));
+        let second = second_of_day(at);
+        assert_eq!((second / 3600, second / 60 % 60), (opens % 24, 0), "{line}");
+        days.insert(at.as_millis() / 86_400_000);
+    }
+    assert!(days.len() > 1, "the hours end before the crawl does");
+}
+
+/// Returns the lines of a crawl log.
+fn lines(folder: &std::path::Path) -> Vec<serde_json::Value> {
+    let mut lines = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
+        if entry.file_name().to_string_lossy().starts_with("crawl-") {
+            let text = std::fs::read_to_string(entry.path()).expect("it is read");
+            lines.extend(text.lines().map(|line| serde_json::from_str(line).expect("JSON")));
+        }
+    }
+    lines
+}
+
 impl World {
     /// Returns the documents of the web that were fetched under some URL.
     fn documents(&self) -> std::collections::BTreeSet<crawler::demo::DocumentId> {
