@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crawler::crawl::DustMode;
-use crawler::crawl::log::{Line, files};
+use crawler::crawl::log::Line;
 use crawler::demo::{Habits, SiteSpec, Traps, Truth, UrlStyle};
 use crawler::url::CrawlUrl;
 
@@ -27,14 +27,6 @@ async fn crawl(world: &World) -> Summary {
 }
 
 impl World {
-    /// Returns the lines of the crawl log.
-    fn lines(&self) -> Vec<Line> {
-        let files = files(self.logs.path()).expect("the log is there");
-        let text: String =
-            files.iter().map(|file| std::fs::read_to_string(file).expect("is read")).collect();
-        text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
-    }
-
     /// Returns how many of the pages that were fetched are of some kind, and what they show: `of`
     /// is `None` for one of another kind, and `Some(None)` for one that shows nothing of its own.
     fn shown<T: Ord>(&self, of: impl Fn(Truth) -> Option<Option<T>>) -> (usize, BTreeSet<T>) {

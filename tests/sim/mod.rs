@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
+use crawler::crawl::log::{Line, files};
 use crawler::crawl::{
     Command, Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings,
     Snapshot, State, Summary,
@@ -402,37 +403,33 @@ async fn no_request_is_made_outside_the_allowed_hours() {
     let draft = Draft { hosts: 12, pages: (10, 30), sick: 0, ..Draft::default() };
     let mut world = World::new(WebSpec::draw(11, &draft));
     let second_of_day = |at: Timestamp| at.as_millis() / 1000 % 86_400;
-    let opens = second_of_day(START) / 3600 + 2;
+    let opens = (second_of_day(START) / 3600 + 2) % 24;
     // One minute, so that the crawl takes several days.
-    let window = format!("{:02}:00-{:02}:01 UTC", opens % 24, opens % 24);
+    let window = format!("{opens:02}:00-{opens:02}:01 UTC");
     world.politeness.windows = vec![window.parse().expect("a window")];
     let (run, _) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
     assert_eq!(summary.ended, Ended::Complete);
     let mut days = std::collections::BTreeSet::new();
-    for line in lines(world.logs.path()) {
-        let at = Timestamp::from_millis(line["at_ms"].as_u64().expect("a time"));
+    for line in world.lines() {
+        let at = Timestamp::from_millis(line.at_ms);
         let second = second_of_day(at);
-        assert_eq!((second / 3600, second / 60 % 60), (opens % 24, 0), "{line}");
+        assert_eq!((second / 3600, second / 60 % 60), (opens, 0), "{}", line.url);
         days.insert(at.as_millis() / 86_400_000);
     }
     assert!(days.len() > 1, "the hours end before the crawl does");
 }
 
-/// Returns the lines of a crawl log.
-fn lines(folder: &std::path::Path) -> Vec<serde_json::Value> {
-    let mut lines = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("the folder is there").flatten() {
-        if entry.file_name().to_string_lossy().starts_with("crawl-") {
-            let text = std::fs::read_to_string(entry.path()).expect("it is read");
-            lines.extend(text.lines().map(|line| serde_json::from_str(line).expect("JSON")));
-        }
-    }
-    lines
-}
-
 impl World {
+    /// Returns the lines of the crawl log.
+    fn lines(&self) -> Vec<Line> {
+        let files = files(self.logs.path()).expect("the log is there");
+        let text: String =
+            files.iter().map(|file| std::fs::read_to_string(file).expect("is read")).collect();
+        text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
+    }
+
     /// Returns the documents of the web that were fetched under some URL.
     fn documents(&self) -> std::collections::BTreeSet<crawler::demo::DocumentId> {
         let urls = self.store.urls();
