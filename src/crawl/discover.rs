@@ -262,16 +262,15 @@ impl State {
                 return Ok(());
             }
             // Its text is the key of another URL, which stands for it if the rules still say so.
-            Some(Known::By(by))
-                if self.still_stands(by, one.own)? && !self.has_redirected(via, one, by)? =>
-            {
-                let by = self.stand_in(one.own, by)?.unwrap_or(by);
-                let set = self.rules.snapshot();
-                let (rules, url) = self.united_by(&set, &one.link.url, by)?;
-                known.insert(one.own, Known::Itself);
-                if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
-                    let rules = self.rules_of_both(&set, &rules, by)?;
-                    return self.suppress_found(batch, via, one, (by, rules), version, now);
+            Some(Known::By(by)) if self.still_stands(by, one.own)? => {
+                if let Some(by) = self.stand_in_found(via, one, by)? {
+                    let set = self.rules.snapshot();
+                    let (rules, url) = self.united_by(&set, &one.link.url, by)?;
+                    known.insert(one.own, Known::Itself);
+                    if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
+                        let rules = self.rules_of_both(&set, &rules, by)?;
+                        return self.suppress_found(batch, via, one, (by, rules), version, now);
+                    }
                 }
             }
             Some(Known::By(_)) | None => {}
@@ -283,8 +282,7 @@ impl State {
                 Some(Known::By(_)) | None => None,
             };
             let by = match by {
-                Some(by) if by != one.own && self.has_redirected(via, one, by)? => None,
-                Some(by) if by != one.own => self.stand_in(one.own, by)?,
+                Some(by) if by != one.own => self.stand_in_found(via, one, by)?,
                 by => by,
             };
             if let Some(by) = by.filter(|by| *by != one.own)
@@ -305,26 +303,17 @@ impl State {
         self.queue_found(batch, via, one, now)
     }
 
-    /// Returns true where a redirect leads to what `by` would stand for, and `by` showed no more
-    /// than a redirect itself: its page is where the redirects end.
-    fn has_redirected(
+    /// Returns what stands for a URL that was found, given what may: not the page that redirects
+    /// to it, which shows by that that it stands for nothing.
+    fn stand_in_found(
         &self,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
         by: Fingerprint,
-    ) -> Result<bool, DbError> {
-        if one.link.found != Found::Redirect {
-            return Ok(false);
-        }
-        let Some(by) = self.stand_in(one.own, by)? else { return Ok(false) };
-        if via.is_some_and(|via| via.fingerprint == by) {
-            return Ok(true);
-        }
-        let record = urls::get(&self.db, by)?;
-        Ok(record.is_some_and(|record| match record.state {
-            UrlState::Done(done) => (300..400).contains(&done.status) && done.status != 304,
-            _ => false,
-        }))
+    ) -> Result<Option<Fingerprint>, DbError> {
+        let redirects = via.filter(|_| one.link.found == Found::Redirect);
+        let by = self.stand_in(one.own, by)?;
+        Ok(by.filter(|by| redirects.is_none_or(|via| via.fingerprint != *by)))
     }
 
     /// Returns true for a URL that was let in before, whatever became of it. What a gate refused on

@@ -1,6 +1,6 @@
 //! Opens a crawl: a new one, or what an earlier run left, brought into order.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::clock::Timestamp;
 use crate::db::families::meta::{self, Session};
 use crate::db::families::{dust, hosts, line, suppressed};
 use crate::db::{Batch, Db};
-use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleState};
+use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
 use crate::filter::Filter;
 use crate::frontier::{Frontier, HostStatus, PRIORITIES};
 use crate::robots;
@@ -156,13 +156,13 @@ impl State {
     }
 
     /// Loads the rule book, puts its rules in force, and starts the miner. Boot and swap publish by
-    /// the same call.
+    /// the same call. What is hidden by rules that are not in force any more comes back, whatever
+    /// the mode.
     fn start_learning(&mut self, how: Dust) -> Result<(), CrawlError> {
-        if how.mode == DustMode::Off {
-            return Ok(());
-        }
         let mut samples = Vec::new();
-        dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
+        if how.mode != DustMode::Off {
+            dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
+        }
         let unusable = |error: String| CrawlError::Rules(error);
         let mut book = match meta::rule_book(&self.db)? {
             None => RuleBook::new(how.settings),
@@ -180,10 +180,12 @@ impl State {
             RuleState::Shadow => self.enforces,
             RuleState::Candidate | RuleState::Suspended | RuleState::Retired => false,
         };
-        for rule in book.rules().filter(|rule| !hides(rule.state)) {
-            if !suppressed::by_rule(&self.db, rule.id.0, 1)?.is_empty() {
-                self.readmit.push_back(rule.id);
-            }
+        let hiding: HashSet<RuleId> =
+            book.rules().filter(|rule| hides(rule.state)).map(|rule| rule.id).collect();
+        let rules = suppressed::rules(&self.db)?.into_iter().map(RuleId);
+        self.readmit.extend(rules.filter(|rule| !hiding.contains(rule)));
+        if how.mode == DustMode::Off {
+            return Ok(());
         }
         self.seen_of.load_rules(book.rules());
         if self.enforces {

@@ -11,7 +11,7 @@ use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::frontier::{Rank, UrlRecord, UrlState, priority};
+use crate::frontier::{DoneState, HostRecord, HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Suppressed URLs that come back in one batch.
@@ -24,19 +24,21 @@ const STOOD_MAX: usize = 100_000;
 /// Steps from a suppressed URL to the one that stands for it in the end; more are taken for none.
 const CHAIN_MAX: usize = 16;
 
-/// Redirects that may lead to a page that comes to nothing.
-const HOPS_MAX: usize = 5;
-
 /// Returns true where a URL may stand for others of its key: it waits, or it showed a page. What
-/// cannot be fetched, and what is an error page in all but name, stands for nothing.
-pub(super) fn stands(record: &UrlRecord) -> bool {
+/// cannot be fetched, and what is an error page in all but name, stands for nothing. Nor does what
+/// redirects: the page is where that leads to, which stands for the others if it has their key. An
+/// old session may lead to the front page, and a new one to what was asked for.
+fn stands(record: &UrlRecord) -> bool {
     match &record.state {
         UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-        UrlState::Done(done) => {
-            (200..400).contains(&done.status) && !done.content.starts_with("junk")
-        }
+        UrlState::Done(done) => shows_a_page(done),
         UrlState::Refused { .. } | UrlState::Failed { .. } => false,
     }
+}
+
+/// Returns true where a URL that was fetched showed a page, be it that it has not changed.
+pub(super) fn shows_a_page(done: &DoneState) -> bool {
+    matches!(done.status, 200..=299 | 304) && !done.content.starts_with("junk")
 }
 
 impl State {
@@ -65,31 +67,14 @@ impl State {
         Ok(None)
     }
 
-    /// Returns true for a URL that is known and came to nothing.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn is_dead(&self, url: Fingerprint) -> Result<bool, DbError> {
-        Ok(urls::get(&self.db, url)?.is_some_and(|record| !stands(&record)))
-    }
-
-    /// Notes that a URL came to nothing: what it stood for comes back, and so does what those stood
-    /// for that redirected to it.
+    /// Notes that a URL came to nothing: what it stood for comes back.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn give_back(&mut self, batch: &mut Batch, url: Fingerprint) -> Result<(), DbError> {
-        let mut url = url;
-        for _ in 0..=HOPS_MAX {
-            if !suppressed::of(&self.db, url, 1)?.is_empty() && !self.returning.contains(&url) {
-                suppressed::put_returning(batch, &self.db, url);
-                self.returning.push_back(url);
-            }
-            let Some(record) = urls::get(&self.db, url)? else { break };
-            match record.via {
-                Some(via) if record.path.ends_with('R') => url = via,
-                _ => break,
-            }
+        if !suppressed::of(&self.db, url, 1)?.is_empty() && !self.returning.contains(&url) {
+            suppressed::put_returning(batch, &self.db, url);
+            self.returning.push_back(url);
         }
         Ok(())
     }
@@ -163,6 +148,11 @@ impl State {
         self.shape.add(record.hops, place.priority);
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, url, &record);
+        // On a host that is given up nobody would come for it.
+        let is_gone = |record: HostRecord| matches!(record.status, HostStatus::GivenUp { .. });
+        if self.host(host)?.is_some_and(is_gone) && !self.drain.contains(&host) {
+            self.drain.push_back(host);
+        }
         self.counters.known = self.counters.known.saturating_sub(1);
         self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
         self.counters.queued += 1;
@@ -238,14 +228,11 @@ pub(super) mod tests {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
         let mut state = open(&env, logs.path(), now);
-        let (by, end) = (url("http://a.example/p"), url("http://a.example/end"));
+        let by = url("http://a.example/p");
         let forms: Vec<CrawlUrl> =
             (0..FORMS).map(|n| url(&format!("http://a.example/p?sid={n}"))).collect();
         let mut batch = Batch::default();
         urls::put(&mut batch, &state.db, by.fingerprint(), &record(&by, None, failed()));
-        // The page stood for the forms by redirecting to another, and that is what is dead.
-        let target = record(&end, Some(by.fingerprint()), failed());
-        urls::put(&mut batch, &state.db, end.fingerprint(), &target);
         for form in &forms {
             let how = Suppression { rules: vec![7], at: now };
             let (by, own) = (by.fingerprint(), form.fingerprint());
@@ -255,7 +242,7 @@ pub(super) mod tests {
         }
         state.commit(batch, now).unwrap();
         let mut batch = Batch::default();
-        state.give_back(&mut batch, end.fingerprint()).unwrap();
+        state.give_back(&mut batch, by.fingerprint()).unwrap();
         state.commit(batch, now).unwrap();
         assert!(state.readmit_some(now).unwrap(), "a first part");
         let left = suppressed::of(&state.db, by.fingerprint(), usize::MAX).unwrap().len();
@@ -320,6 +307,40 @@ pub(super) mod tests {
         state.readmit.push_back(id);
         while state.readmit_some(now).unwrap() {}
         assert!(!hidden(&state));
+    }
+
+    /// Rules that were disabled, or were on trial, hid their URLs for good in a run without any.
+    #[test]
+    fn a_run_without_rules_brings_back_what_rules_hide_that_are_not_in_force() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = state;
+        find(&mut state, "/p?sid=1", now);
+        find(&mut state, "/p?sid=2", now);
+        assert_eq!(state.counters.suppressed, 1);
+        drop(state);
+        let mut state = open(&env, logs.path(), now);
+        while state.readmit_some(now).unwrap() {}
+        assert_eq!((state.counters.suppressed, state.counters.queued), (0, 2));
+    }
+
+    /// What came back to a host that had been given up meanwhile waited there for ever.
+    #[test]
+    fn what_comes_back_to_a_host_that_is_given_up_is_given_up_too() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        find(&mut state, "/p?sid=1", now);
+        find(&mut state, "/p?sid=2", now);
+        let host = state.host_id(&url("http://a.example/").host()).unwrap();
+        let gone = HostStatus::GivenUp { reason: "gone".to_owned(), at: now };
+        state.change_host(host, |record| record.status = gone).unwrap();
+        state.readmit.push_back(drop_sid().id);
+        while state.readmit_some(now).unwrap() || state.drain_given_up(now).unwrap() {}
+        assert_eq!((state.counters.queued, state.counters.failed), (0, 2));
     }
 
     /// A URL stood for the page to which it redirects, and that was never fetched.

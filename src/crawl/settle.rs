@@ -8,6 +8,7 @@ use super::error::CrawlError;
 use super::learn::{evidence, fetched_of};
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
+use super::readmit::shows_a_page;
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
@@ -319,6 +320,7 @@ impl State {
             evidence: evidence(&fetched_of(answer, Some(facts))),
         };
         self.learn(batch, admitted, answer, facts, now)?;
+        let shows_a_page = shows_a_page(&done);
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;
@@ -327,11 +329,7 @@ impl State {
         if let Some(why) = &visit.not_archived {
             self.count(why);
         }
-        let dead_end = match &facts.redirect {
-            Some(target) => self.is_dead(target.fingerprint())?,
-            None => false,
-        };
-        if !(200..400).contains(&answer.status) || facts.junk.is_some() || dead_end {
+        if !shows_a_page {
             self.give_back(batch, waiting.fingerprint)?;
         }
         Ok(())

@@ -49,4 +49,4 @@ pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Seg
 pub use sketch::{Likeness, Sketch};
 pub use validate::Finding;
 #[cfg(test)]
-pub(crate) use {live::Standing, proven::Proven};
+pub(crate) use {live::Standing, proven::Proven, proven::places};

@@ -12,6 +12,7 @@ mod names;
 mod outage;
 mod remaining;
 mod robots;
+mod scripted;
 mod steer;
 mod store;
 

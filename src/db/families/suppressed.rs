@@ -160,8 +160,21 @@ pub fn by_rule(
     rule: u64,
     most: usize,
 ) -> Result<Vec<(Fingerprint, Fingerprint)>, DbError> {
+    by_rule_from(db, rule, Fingerprint(0), most)
+}
+
+/// Returns the same, in the order of their fingerprints from `from` on.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn by_rule_from(
+    db: &Db,
+    rule: u64,
+    from: Fingerprint,
+    most: usize,
+) -> Result<Vec<(Fingerprint, Fingerprint)>, DbError> {
     let mut found = Vec::new();
-    db.scan(Family::SuppressedByRule, &rule.to_be_bytes(), &[], |key, value| {
+    db.scan(Family::SuppressedByRule, &rule_key(rule, from), &[], |key, value| {
         if key[..8] != rule.to_be_bytes() {
             return Ok(false);
         }
@@ -169,4 +182,24 @@ pub fn by_rule(
         Ok(found.len() < most)
     })?;
     Ok(found)
+}
+
+/// Returns the rules that suppress any URL.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn rules(db: &Db) -> Result<Vec<u64>, DbError> {
+    let mut found = Vec::new();
+    loop {
+        let from = found.last().map_or(Some(0), |last: &u64| last.checked_add(1));
+        let Some(from) = from else { return Ok(found) };
+        let before = found.len();
+        db.scan(Family::SuppressedByRule, &from.to_be_bytes(), &[], |key, _| {
+            found.extend(key.first_chunk().map(|rule| u64::from_be_bytes(*rule)));
+            Ok(false)
+        })?;
+        if found.len() == before {
+            return Ok(found);
+        }
+    }
 }

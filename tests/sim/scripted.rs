@@ -1,0 +1,201 @@
+//! Crawls of webs whose every answer is written down in the test, under rules that are given.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crawler::clock::{Clock, Timestamp};
+use crawler::crawl::{Crawl, Edge, Options, SeedUrl, State, Summary};
+use crawler::db::Db;
+use crawler::db::families::urls;
+use crawler::dns::{DnsFailure, Resolve, Resolved};
+use crawler::dust::{Rule, RuleKind, RuleSet, Scope, Source};
+use crawler::fetch::{Answer, Fetch, HttpVersion, Outcome, Request, Timing};
+use crawler::filter::Filter;
+use crawler::frontier::UrlState;
+use crawler::url::{CrawlUrl, Host};
+use tokio::sync::mpsc;
+
+use super::{Crash, START, World, balanced};
+
+/// One answer.
+pub(super) enum Page {
+    /// 200 with this body.
+    Html(String),
+    /// 302 to this place.
+    Moved(&'static str),
+    /// 404.
+    Missing,
+}
+
+impl Page {
+    /// Returns a page of the text that `seed` says, 200 words long, with these links.
+    pub(super) fn text(seed: &str, links: &[&str]) -> Page {
+        let mut text = String::new();
+        for n in 0..200 {
+            let word = xxhash_rust::xxh3::xxh3_64(format!("{seed} {n}").as_bytes());
+            text.push_str(&format!("w{word:x} "));
+        }
+        let links = links.iter().map(|to| format!("<p><a href=\"{to}\">to {to}</a></p>"));
+        let links = links.collect::<String>();
+        Page::Html(format!("<!doctype html><title>{seed}</title><p>{text}</p>{links}"))
+    }
+}
+
+type Script = Box<dyn Fn(&CrawlUrl) -> Page + Send + Sync>;
+
+/// The web: it answers at once, and remembers what it was asked for.
+#[derive(Clone)]
+struct Scripted {
+    clock: Arc<Clock>,
+    script: Arc<Script>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Resolve for Scripted {
+    async fn resolve(&self, _: &Host) -> Result<Resolved, DnsFailure> {
+        let addresses = vec![[127, 0, 0, 1].into()];
+        let ttl = Duration::from_secs(3600);
+        Ok(Resolved { addresses, refused: Vec::new(), ttl, cached: true })
+    }
+
+    fn knows(&self, _: &Host, _: Timestamp) -> bool {
+        true
+    }
+}
+
+impl Fetch for Scripted {
+    async fn fetch(&self, request: Request) -> Outcome {
+        let page = (self.script)(&request.url);
+        self.asked.lock().expect("nobody breaks here").push(request.url.to_string());
+        let (status, location, body) = match page {
+            Page::Html(html) => (200, None, html),
+            Page::Moved(to) => (302, Some(to), String::new()),
+            Page::Missing => (404, None, "not here".to_owned()),
+        };
+        let mut head = format!("HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n");
+        let mut headers = vec![("content-type".to_owned(), "text/html".into())];
+        if let Some(to) = location {
+            head.push_str(&format!("Location: {to}\r\n"));
+            headers.push(("location".to_owned(), to.into()));
+        }
+        head.push_str("\r\n");
+        let (body, target) = (bytes::Bytes::from(body), request.url.path_and_query());
+        Outcome::Answer(Box::new(Answer {
+            status,
+            version: HttpVersion::Http11,
+            headers,
+            request_block: format!("GET {target} HTTP/1.1\r\n\r\n").into(),
+            head_block: head.into(),
+            wire_body: body.clone(),
+            payload: body.clone(),
+            body,
+            truncated: None,
+            address: [127, 0, 0, 1].into(),
+            tls: None,
+            began: self.clock.now(),
+            timing: Timing::default(),
+            asked_to_sign: false,
+        }))
+    }
+}
+
+/// A crawl that has ended.
+pub(super) struct Crawled {
+    pub(super) db: Db,
+    pub(super) summary: Summary,
+    /// URLs in the order in which they were asked for, robots.txt and probes too.
+    pub(super) asked: Vec<String>,
+}
+
+impl Crawled {
+    /// Returns the URL that stands for one, if it is suppressed.
+    pub(super) fn hidden_by(&self, url: &str) -> Option<String> {
+        let url = CrawlUrl::parse(url).expect("a URL");
+        let record = urls::get(&self.db, url.fingerprint()).expect("reads").expect("is known");
+        let UrlState::Suppressed { by, .. } = record.state else { return None };
+        urls::get(&self.db, by).expect("reads").map(|record| record.url)
+    }
+
+    /// Returns how often a URL was asked for.
+    pub(super) fn fetches(&self, url: &str) -> usize {
+        self.asked.iter().filter(|asked| *asked == url).count()
+    }
+}
+
+/// Returns a rule of a.test.
+pub(super) fn drop_parameter(name: &str) -> Rule {
+    let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let site = CrawlUrl::parse("http://a.test/").expect("a URL").site();
+    Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+}
+
+impl World {
+    /// Crawls from `http://a.test/` what `script` answers, under these rules alone.
+    pub(super) async fn scripted(
+        &self,
+        rules: Vec<Rule>,
+        script: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
+    ) -> Crawled {
+        let clock = Arc::new(Clock::starting_at(START));
+        let asked = Arc::default();
+        let web = Scripted { clock: clock.clone(), script: Arc::new(Box::new(script)), asked };
+        let home = CrawlUrl::parse("http://a.test/").expect("a URL");
+        let homes = [home.clone()];
+        let filter = Filter::new(&self.filter, &homes).expect("settings are right");
+        let parts = self.parts(filter, START);
+        let rules = rules.into_iter().map(Arc::new).collect();
+        parts.rules.publish(RuleSet::compile(1, rules, 0.0).expect("rules are right"));
+        let (state, _) = State::open(parts, START).expect("opens");
+        self.store.resume(&state.archive_position(), Crash::Never);
+        let (resolve, fetch) = (web.clone(), web.clone());
+        let edge = Arc::new(Edge { clock, resolve, fetch, store: self.store.clone() });
+        let mut crawl = Crawl::new(edge, state, Options::new(tokio::runtime::Handle::current()));
+        let seed = SeedUrl { url: home, priority: None, hops_max: None };
+        let summary = crawl.run(&[seed], mpsc::channel(1).1).await.expect("no failure of our own");
+        drop(crawl);
+        balanced(&summary);
+        let asked = web.asked.lock().expect("nobody breaks here").clone();
+        Crawled { db: self.state(), summary, asked }
+    }
+}
+
+fn empty() -> World {
+    World::new(crawler::demo::WebSpec::new(1, Vec::new()))
+}
+
+/// The plain form was suppressed in favour of a URL that waited, and that redirected to it.
+#[tokio::test(start_paused = true)]
+async fn a_page_is_fetched_though_what_redirects_to_it_was_found_first() {
+    let crawled = empty()
+        .scripted(vec![drop_parameter("sid")], |url| match url.path_and_query() {
+            "/" => Page::text("home", &["/p?sid=1", "/p"]),
+            "/p?sid=1" => Page::Moved("/p"),
+            "/p" => Page::text("page", &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    assert_eq!(crawled.hidden_by("http://a.test/p"), None);
+    assert_eq!(crawled.fetches("http://a.test/p"), 1);
+    assert_eq!(crawled.summary.counters.queued, 0);
+}
+
+/// An old session leads to the front page, any other one to what was asked for: the rule is right,
+/// and the page was lost.
+#[tokio::test(start_paused = true)]
+async fn what_leads_elsewhere_stands_for_no_other_form() {
+    let crawled = empty()
+        .scripted(vec![drop_parameter("sid")], |url| match url.path_and_query() {
+            "/" => Page::text("home", &["/p?sid=old", "/1"]),
+            "/1" => Page::text("first", &["/p?sid=a", "/p?sid=b", "/2"]),
+            "/2" => Page::text("second", &["/p?sid=c", "/p?sid=d"]),
+            "/p?sid=old" => Page::Moved("/"),
+            url if url.starts_with("/p?") => Page::text("page", &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let forms = ["a", "b", "c", "d"].map(|sid| format!("http://a.test/p?sid={sid}"));
+    let hidden = forms.iter().filter(|url| crawled.hidden_by(url).is_some()).count();
+    // One is the page, and the one that was suppressed last is a measure of the rule.
+    assert_eq!(hidden, 2, "{:?}", crawled.asked);
+    assert_eq!(forms.iter().map(|url| crawled.fetches(url)).sum::<usize>(), 2);
+}
