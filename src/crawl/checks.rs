@@ -17,9 +17,9 @@ use crate::clock::Timestamp;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Fetched, RuleId, RuleSet, Text};
+use crate::dust::{Fetched, RuleId, RuleKind, RuleSet, Text};
 use crate::frontier::UrlState;
-use crate::url::{CrawlUrl, Fingerprint, Site};
+use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
 /// Checks of one rule that are under way at a time: the outcome of one decides about the next.
 const AT_ONCE: u32 = 2;
@@ -68,6 +68,26 @@ struct Check {
     is_sample: bool,
 }
 
+/// How far the URLs of a rule were looked at before the end of a crawl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scan {
+    /// Where it goes on.
+    from: Fingerprint,
+    /// The version of the rules when it began.
+    version: u64,
+}
+
+/// A URL that was set aside and is in doubt.
+struct Open {
+    /// What stands for it shows nothing that it could be compared with.
+    is_mute: bool,
+    own: Fingerprint,
+    by: Fingerprint,
+    rules: Vec<RuleId>,
+    /// Places and values in and for which its rules are not proved.
+    places: Vec<u64>,
+}
+
 /// The checks that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Checks {
@@ -77,6 +97,8 @@ pub(super) struct Checks {
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
     measured: HashMap<RuleId, usize>,
+    /// How far the URLs of each rule were looked at for what is not proved.
+    scans: HashMap<RuleId, Scan>,
     /// Rules that needed no more of it under this version.
     enough: HashMap<RuleId, u64>,
     /// Of each site, how far its pages change at a second look.
@@ -316,8 +338,8 @@ impl State {
         let mut batch = Batch::default();
         let mut any = false;
         for rule in set.rules() {
-            any |=
-                set.is_limited(rule.id) && self.prove_before_the_end(&mut batch, &set, rule.id)?;
+            any |= (set.is_limited(rule.id) || self.joins_a_closed_host(&rule.rule)?)
+                && self.prove_before_the_end(&mut batch, &set, rule.id)?;
         }
         if !any {
             for rule in set.rules() {
@@ -330,45 +352,90 @@ impl State {
         Ok(any)
     }
 
+    /// Returns true where a rule takes two hosts for one and one of them is closed: what waits on
+    /// that is not fetched, and stands for what the other one would show.
+    fn joins_a_closed_host(&mut self, rule: &RuleKind) -> Result<bool, DbError> {
+        let RuleKind::HostAlias { from, to, .. } = rule else { return Ok(false) };
+        Ok(!self.is_host_open(from)? || !self.is_host_open(to)?)
+    }
+
+    fn is_host_open(&mut self, host: &Host) -> Result<bool, DbError> {
+        let Some(id) = self.hosts.find(&self.db, host)? else { return Ok(true) };
+        Ok(self.host(id)?.is_none_or(|record| record.is_open()))
+    }
+
     /// Fetches some of what a rule set aside, from as many places and for as many values as may be.
+    /// Returns true if there may be more.
     fn prove_before_the_end(
         &mut self,
         batch: &mut Batch,
         set: &RuleSet,
         rule: RuleId,
     ) -> Result<bool, DbError> {
+        let newly = Scan { from: Fingerprint(0), version: set.version() };
+        let scan = *self.checks.scans.entry(rule).or_insert(newly);
+        let rows = suppressed::by_rule_from(&self.db, rule.0, scan.from, ROWS_MAX)?;
         let mut open = Vec::new();
-        for (own, by) in suppressed::by_rule(&self.db, rule.0, ROWS_MAX)? {
-            if self.checks.awaits(own) {
-                continue;
-            }
-            let Some((rules, url)) = self.hidden_by(set, own, by)? else { continue };
-            let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
-                set.must_prove(url, rules) || set.audits_all(url, rules)
-            };
-            let stands = urls::get(&self.db, by)?.and_then(|r| CrawlUrl::parse(&r.url).ok());
-            let stands = stands.is_some_and(|by| doubtful(&by, &set.canonize(&by).rules));
-            if stands || doubtful(&url, &rules) {
-                let open_at = set.open_at(&url, &rules);
-                open.push((!self.can_testify(by)?, own, by, rules, open_at));
-            }
+        for (own, by) in &rows {
+            open.extend(self.in_doubt(set, *own, *by)?);
+        }
+        if open.is_empty() {
+            let rest = rows.last().filter(|_| rows.len() == ROWS_MAX);
+            let after = |last: Fingerprint| Fingerprint(last.0.saturating_add(1));
+            let next = rest.map(|(last, _)| Scan { from: after(*last), ..scan });
+            // What was passed may have come into doubt since.
+            let is_old = scan.from != newly.from && scan.version != newly.version;
+            self.checks.scans.insert(rule, next.unwrap_or(newly));
+            return Ok(next.is_some() || is_old);
         }
         // First what can be compared; in the order of their hashes, which is no order.
-        open.sort_by_key(|(mute, own, ..)| (*mute, *own));
+        open.sort_by_key(|one| (one.is_mute, one.own));
         let done = self.checks.proving.get(&rule).copied().unwrap_or(0);
         let step = done.clamp(AT_ONCE as usize, STEP_MAX);
         let mut seen = BTreeSet::new();
         let (apart, alike): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|(.., open_at)| open_at.iter().any(|at| seen.insert(*at)));
+            open.into_iter().partition(|one| one.places.iter().any(|at| seen.insert(*at)));
         let mut any = false;
-        for (_, own, by, rules, _) in apart.into_iter().chain(alike).take(step) {
-            if self.restore_suppressed(batch, by, own)? {
-                self.checks.begin(own, by, &rules, true);
+        for one in apart.into_iter().chain(alike).take(step) {
+            if self.restore_suppressed(batch, one.by, one.own)? {
+                self.checks.begin(one.own, one.by, &one.rules, true);
                 *self.checks.proving.entry(rule).or_default() += 1;
                 any = true;
             }
         }
         Ok(any)
+    }
+
+    /// Returns a URL that was suppressed in favour of `by`, if it is not proved that it shows the
+    /// same, or if `by` waits on a host that is closed; none where nothing is fetched from its own.
+    fn in_doubt(
+        &mut self,
+        set: &RuleSet,
+        own: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<Option<Open>, DbError> {
+        let Some(record) = urls::get(&self.db, own)? else { return Ok(None) };
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(None) };
+        if self.checks.awaits(own) || !self.is_host_open(&url.host())? {
+            return Ok(None);
+        }
+        let (rules, url) = self.united_by(set, &url, by)?;
+        let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
+            set.must_prove(url, rules) || set.audits_all(url, rules)
+        };
+        let mut is_open = doubtful(&url, &rules);
+        if let Some(record) = urls::get(&self.db, by)?
+            && let Ok(stands) = CrawlUrl::parse(&record.url)
+        {
+            let waits = matches!(record.state, UrlState::Queued(_));
+            is_open |= doubtful(&stands, &set.canonize(&stands).rules)
+                || waits && !self.is_host_open(&stands.host())?;
+        }
+        if !is_open {
+            return Ok(None);
+        }
+        let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&url, &rules));
+        Ok(Some(Open { is_mute, own, by, rules, places }))
     }
 
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
@@ -489,7 +556,125 @@ mod tests {
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::Suppression;
     use crate::dust::validate::Settings;
-    use crate::dust::{Proven, Standing};
+    use crate::dust::{Proven, Standing, places};
+
+    /// Writes that a URL is suppressed in favour of another.
+    fn hide(batch: &mut Batch, state: &State, form: &CrawlUrl, by: &CrawlUrl, rule: RuleId) {
+        let (by, own, at) = (by.fingerprint(), form.fingerprint(), Timestamp::from_millis(1));
+        let rules = vec![rule.0];
+        let gone = UrlState::Suppressed { by, rules: rules.clone(), version: 1, at };
+        suppressed::put(batch, &state.db, by, own, &Suppression { rules, at });
+        urls::put(batch, &state.db, own, &record(form, None, gone));
+    }
+
+    fn is_hidden(state: &State, form: &CrawlUrl) -> bool {
+        let record = urls::get(&state.db, form.fingerprint()).unwrap().unwrap();
+        matches!(record.state, UrlState::Suppressed { .. })
+    }
+
+    /// A rule that was proved in so many places that it held in all went on hiding what it had
+    /// hidden in one where it failed, but for as many as are measured.
+    #[test]
+    fn what_a_rule_hid_where_it_failed_comes_back_before_the_end() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
+        let [_, failed, _] = places(&form("bad", 0), &form("bad", 0));
+        let mut proven = Proven::of(&rule.rule);
+        for n in 0..400 {
+            proven.add(&form("good", n), &url(&format!("http://a.example/good/{n}")));
+        }
+        let standing = Standing {
+            proven: Some(proven),
+            everywhere: true,
+            refused: [failed].into(),
+            ..Standing::default()
+        };
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set.standing([(rule.id, standing)]));
+        let by = url("http://a.example/plain");
+        let hidden = |part| (0..600).map(move |n| form(part, n));
+        let mut batch = Batch::default();
+        for form in hidden("bad").chain(hidden("good")) {
+            hide(&mut batch, &state, &form, &by, rule.id);
+        }
+        state.commit(batch, now).unwrap();
+        let rounds = (0..2_000).take_while(|_| state.check_rules(now).unwrap()).count();
+        assert!(rounds < 2_000, "it comes to an end");
+        assert_eq!(hidden("bad").filter(|form| is_hidden(&state, form)).count(), 0);
+        assert!(hidden("good").filter(|form| is_hidden(&state, form)).count() > 300);
+    }
+
+    /// Of more URLs than are looked at in one step the later ones were never looked at.
+    #[test]
+    fn what_is_set_aside_is_looked_at_to_the_last_url() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        let standing = Standing { on_trial: true, ..Standing::default() };
+        state.rules.publish(set.standing([(rule.id, standing)]));
+        // Rows without a URL, which cost little, and the last URL of ten.
+        let mut batch = Batch::default();
+        let forms = (0..10).map(|n| url(&format!("http://a.example/p?sid={n}")));
+        let last = forms.max_by_key(CrawlUrl::fingerprint).unwrap();
+        hide(&mut batch, &state, &last, &url("http://a.example/p"), rule.id);
+        let how = Suppression { rules: vec![rule.id.0], at: now };
+        for n in 0..ROWS_MAX as u128 {
+            suppressed::put(&mut batch, &state.db, Fingerprint(1), Fingerprint(n), &how);
+        }
+        state.commit(batch, now).unwrap();
+        let rounds = (0..20).take_while(|_| state.check_rules(now).unwrap()).count();
+        assert!(rounds < 20, "it comes to an end");
+        assert!(!is_hidden(&state, &last));
+    }
+
+    /// What waited on a host that was parked stood for the same on its other name, for ever.
+    #[test]
+    fn what_a_parked_host_stands_for_is_fetched_from_its_other_name() {
+        use crate::dust::{Rule, Scope, Source};
+        use crate::frontier::HostStatus;
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let [www, bare] = ["www.a.example", "a.example"].map(|name| {
+            let home = url(&format!("http://{name}/"));
+            (state.host_id(&home.host()).unwrap(), home)
+        });
+        let kind = RuleKind::HostAlias {
+            from: bare.1.host(),
+            to: www.1.host(),
+            from_path: "/".to_owned(),
+            to_path: "/".to_owned(),
+        };
+        let site = bare.1.site();
+        let rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap());
+        let page = |home: &CrawlUrl, n: u32| home.join(&format!("/{n}")).unwrap();
+        let mut batch = Batch::default();
+        let place = crate::frontier::Place { priority: 1, serial: 1 };
+        for n in 0..40 {
+            let (by, form) = (page(&www.1, n), page(&bare.1, n));
+            let waits = record(&by, None, UrlState::Queued(place));
+            urls::put(&mut batch, &state.db, by.fingerprint(), &waits);
+            hide(&mut batch, &state, &form, &by, rule.id);
+        }
+        state.commit(batch, now).unwrap();
+        let hidden =
+            |state: &State| (0..40).filter(|n| is_hidden(state, &page(&bare.1, *n))).count();
+        for _ in 0..40 {
+            state.check_rules(now).unwrap();
+        }
+        assert!(hidden(&state) > 30, "while the host is open");
+        let (reason, at) = ("repeats itself".to_owned(), now);
+        let parked = HostStatus::Parked { reason, at };
+        state.change_host(www.0, |record| record.status = parked).unwrap();
+        let rounds = (0..40).take_while(|_| state.check_rules(now).unwrap()).count();
+        assert!(rounds < 40 && hidden(&state) == 0, "{} left", hidden(&state));
+    }
 
     /// A rule that had agreed often elsewhere hid what it would not have hidden by what was known
     /// at the end, and that was never looked at.
@@ -523,22 +708,7 @@ mod tests {
             .flat_map(|part| (500..520).map(move |n| (part, form(part, n))))
             .collect();
         for (part, form) in &hidden {
-            let (by, own) = (plain(part, 0), form.fingerprint());
-            let rules = vec![rule.id.0];
-            let gone = UrlState::Suppressed {
-                by: by.fingerprint(),
-                rules: rules.clone(),
-                version: 1,
-                at: now,
-            };
-            suppressed::put(
-                &mut batch,
-                &state.db,
-                by.fingerprint(),
-                own,
-                &Suppression { rules, at: now },
-            );
-            urls::put(&mut batch, &state.db, own, &record(form, None, gone));
+            hide(&mut batch, &state, form, &plain(part, 0), rule.id);
         }
         state.commit(batch, now).unwrap();
         for _ in 0..20 {
@@ -546,9 +716,7 @@ mod tests {
         }
         let left = |wanted: &str| {
             let of_part = hidden.iter().filter(|(part, _)| *part == wanted);
-            let states = of_part.map(|(_, form)| urls::get(&state.db, form.fingerprint()));
-            let hides = |state: &UrlState| matches!(state, UrlState::Suppressed { .. });
-            states.filter(|record| hides(&record.as_ref().unwrap().as_ref().unwrap().state)).count()
+            of_part.filter(|(_, form)| is_hidden(&state, form)).count()
         };
         assert_eq!(left("once"), 0, "one pair there says little");
         assert!(left("often") > 15, "and hundreds say enough: {}", left("often"));

@@ -224,7 +224,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     self.obey(command)?;
                     continue;
                 }
-                if ended == Ended::Complete && self.stopping.is_none() && self.looks_again(now)? {
+                if done && self.stopping.is_none() && self.looks_again(now)? {
                     continue;
                 }
                 break ended;

@@ -172,12 +172,13 @@ impl RuleSet {
         open
     }
 
-    /// Returns true where a rule of the set is on trial, or proved in some places or for some
-    /// values only.
+    /// Returns true where a rule of the set is on trial, proved in some places or for some values
+    /// only, or refuted in some.
     pub fn is_limited(&self, rule: RuleId) -> bool {
         self.standings.get(&rule).is_some_and(|standing| {
             let proven = standing.proven.as_ref();
             standing.on_trial
+                || !standing.refused.is_empty()
                 || proven.is_some_and(|p| !standing.everywhere || p.is_limited_to_values())
         })
     }
