@@ -14,7 +14,7 @@ use super::Analysis;
 use super::probes::{Probe, plan};
 use super::site_model::Reader;
 use super::soft_error::HostErrors;
-use super::trap::{Brought, HostTrap, Level, Transition, TrapSettings, section_of};
+use super::trap::{Brought, HostTrap, Level, Transition, TrapSettings, section_of, shape_of};
 
 /// Settings of what is made of a host's pages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,6 +51,8 @@ pub struct Outcome<'a> {
     pub known_nearly: bool,
     /// Addresses of the host that wait, where that is known.
     pub waiting: Option<u64>,
+    /// Path and query of the page of this host on which the address was found.
+    pub via: Option<&'a str>,
 }
 
 /// What follows from a page.
@@ -123,10 +125,12 @@ impl HostContent {
                 junk: page.junk,
                 waiting: page.waiting,
                 address: self.trap.note_address(page.target),
+                shape: Some(shape_of(page.target)),
+                found_in: page.via.and_then(section_of),
             };
             changes = self.trap.note(section, &brought, &settings.trap);
         }
-        Settled { level: self.trap.level(section), changes }
+        Settled { level: self.trap.level_at(page.target), changes }
     }
 
     /// Encodes what is known, for storage: whether probes were planned u8, the length u32 of the
@@ -173,6 +177,7 @@ mod tests {
             known_text: false,
             known_nearly: false,
             waiting: None,
+            via: None,
         }
     }
 
@@ -234,6 +239,7 @@ mod tests {
             known_text: false,
             known_nearly: false,
             waiting: None,
+            via: None,
         };
         for _ in 0..50 {
             let settled = host.settle(&image, &HostSettings::default());

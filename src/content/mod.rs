@@ -72,6 +72,7 @@ pub mod signature;
 mod site_model;
 mod sketch;
 pub mod soft_error;
+mod track;
 pub mod trap;
 mod word_set;
 mod words;

@@ -73,6 +73,9 @@ const ORDINARY_SHARE: f64 = 0.25;
 const OWN_WORDS: f64 = 6.0;
 /// Share of the words of "nothing here" that a page must have.
 const COVERAGE: f64 = 0.8;
+/// Further words that an answer may have where "nothing here" is a template without a word of its
+/// own, as a share of that.
+const TEMPLATE_PART: f64 = 0.5;
 /// A main text of more words is content, whatever it says.
 const JUNK_WORDS_MAX: u32 = 400;
 
@@ -216,12 +219,14 @@ impl HostErrors {
             let message = self.ordinary.unusual(&nothing.always);
             let said = message.overlap(&words);
             let coverage = said.both / (said.both + said.first_only).max(1.0);
-            // Where the answer says nothing of its own it is an ordinary page: compare all of it.
-            let coverage = if message.len() < 3 {
+            // Where the answer says nothing of its own it is an ordinary page: compare all of it. A
+            // template without a page is not the page that stands in it, however usual its words.
+            let (coverage, is_longer) = if message.len() < 3 {
                 let whole = nothing.always.overlap(&words);
-                whole.both / (whole.both + whole.first_only).max(1.0)
+                let more = whole.second_only - OWN_WORDS.max(TEMPLATE_PART * whole.both);
+                (whole.both / (whole.both + whole.first_only).max(1.0), more > 0.0)
             } else {
-                coverage
+                (coverage, false)
             };
             let own = self.ordinary.unusual(&words.without(&nothing.always)).len() as f64;
             // Of an answer that was given once it is not known by how much its kind varies.
@@ -231,7 +236,7 @@ impl HostErrors {
             };
             let allowed = OWN_WORDS.max(varies);
             let empty = nothing.always.is_empty();
-            (!empty && coverage >= COVERAGE && own <= allowed).then(|| JunkVerdict {
+            (!empty && !is_longer && coverage >= COVERAGE && own <= allowed).then(|| JunkVerdict {
                 junk: if nothing.search { Junk::EmptyResult } else { Junk::Soft404 },
                 evidence: format!(
                     "has {:.0} % of what {} answers to nonsense say, and {own} words of its own",
@@ -323,6 +328,8 @@ const HINTED_WALL_WORDS_MAX: usize = 60;
 const BARE_FORM_WORDS_MAX: usize = 15;
 /// Words of its own in lists of links, of a page that wants consent or found nothing.
 const LINKED_WORDS_MAX: usize = 30;
+/// The same of a page that has nothing and was not searched for.
+const LINKED_BELOW_MAX: usize = 5;
 /// The same of a page that wants consent under a title that says nothing of it: a banner stands
 /// over lists too.
 const LINKED_UNDER_BANNER_MAX: usize = 10;
@@ -440,7 +447,9 @@ impl Said<'_> {
     fn empty_result(&self) -> Option<JunkVerdict> {
         let target = &self.target;
         let asked = target.contains('?') || target.contains("search") || target.contains("/tag");
-        if !asked || self.words > 90 || self.text.linked > LINKED_WORDS_MAX {
+        // A category without goods of its own leads to those below it; a search only suggests.
+        let linked_max = if asks_for_words(target) { LINKED_WORDS_MAX } else { LINKED_BELOW_MAX };
+        if !asked || self.words > 90 || self.text.linked > linked_max {
             return None;
         }
         let lines = self.text.lines().filter(|line| hits(line, CART) == 0);
@@ -456,6 +465,20 @@ impl Said<'_> {
             self.verdict(Junk::Soft404, "and its heading says that nothing is there".to_owned())
         })
     }
+}
+
+/// Names of parameters that hold what somebody searches for.
+const SEARCHES: &[&str] = &[
+    "q", "s", "k", "w", "p", "query", "search", "text", "term", "terms", "keyword", "keywords",
+    "words", "find",
+];
+
+/// Returns true for an address by which something is searched for.
+fn asks_for_words(target: &str) -> bool {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let names = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name);
+    path.contains("search")
+        || names.map(str::to_ascii_lowercase).any(|name| SEARCHES.contains(&name.as_str()))
 }
 
 /// Words of prose about something else that a consent page may have, twice as many if its heading

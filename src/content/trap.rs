@@ -36,17 +36,27 @@
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
 //! sum is for traps that spread over many sections.
 //!
-//! Pure state of bounded size: at most [`SECTIONS_MAX`] sections, [`RECENT_TEXTS`] digests,
-//! [`RECENT_SHINGLES`] shingles and [`WORDS_MAX`] words of addresses: 12 KiB for a large host and
-//! some hundred bytes for a small one; 8 KiB more for one with many mixtures.
+//! A section may hold both, as software does that keeps all it has under one name: lists in every
+//! order, and the posts that they list. So pages are also judged by the shape of their address
+//! ([`shape_of`]), and in a section that is parked those of a shape that has brought new text, and
+//! goes on to, are fetched as before. A shape that was not tried yet is tried. And a section leads
+//! elsewhere: new text speaks for the section of the page on which its address was found.
+//!
+//! Pure state of bounded size: at most [`SECTIONS_MAX`] sections, [`SHAPES_MAX`] shapes,
+//! [`RECENT_TEXTS`] digests, [`RECENT_SHINGLES`] shingles and [`WORDS_MAX`] words of addresses: 15
+//! KiB for a large host and some hundred bytes for a small one; 8 KiB more for one with many
+//! mixtures.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::site_model::Reader;
+use super::track::{Track, Weight};
 
 /// Sections of a host that are judged on their own; the least visited makes room.
 pub const SECTIONS_MAX: usize = 32;
+/// Shapes of addresses of a host that are judged on their own; the least visited makes room.
+pub const SHAPES_MAX: usize = 64;
 /// Core digests remembered for each host, 4 bytes each: a trap repeats itself well within so many.
 pub const RECENT_TEXTS: usize = 512;
 /// Sampled shingles remembered for each host, 4 bytes each.
@@ -164,6 +174,10 @@ pub struct Brought {
     pub waiting: Option<u64>,
     /// What its address has that the host has not shown before: [`HostTrap::note_address`].
     pub address: Novelty,
+    /// The shape of its address, where that is judged on its own: [`shape_of`].
+    pub shape: Option<u64>,
+    /// The section of the page of this host on which its address was found.
+    pub found_in: Option<u64>,
 }
 
 /// What an address has that its host has not shown before.
@@ -208,13 +222,43 @@ pub fn section_of(path_and_query: &str) -> Option<u64> {
         (None, None) => return None,
     };
     let mut masked = String::with_capacity(first.len());
-    for c in first.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_lowercase() }) {
-        if c != '0' || !masked.ends_with('0') {
+    mask(first, &mut masked);
+    // Zero marks "no section" in the encoded form.
+    Some(xxh3_64(masked.as_bytes()).max(1))
+}
+
+/// Returns the shape of an address: the first three directories of its path with numbers made
+/// alike, and the names of its parameters; where it has any, the name of the file as well.
+pub fn shape_of(path_and_query: &str) -> u64 {
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+    let (directories, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let mut masked = String::with_capacity(path_and_query.len());
+    for directory in directories.split('/').skip(1).take(SHAPE_DEPTH) {
+        mask(directory, &mut masked);
+        masked.push('/');
+    }
+    if !query.is_empty() {
+        mask(file, &mut masked);
+        let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+        let mut names: Vec<&str> = names.take(SEGMENTS_MAX).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names {
+            masked.push('?');
+            mask(name, &mut masked);
+        }
+    }
+    xxh3_64(masked.as_bytes())
+}
+
+/// Writes a word with its numbers made alike, in lower case.
+fn mask(word: &str, masked: &mut String) {
+    let from = masked.len();
+    for c in word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c.to_ascii_lowercase() }) {
+        if c != '0' || !masked[from..].ends_with('0') {
             masked.push(c);
         }
     }
-    // Zero marks "no section" in the encoded form.
-    Some(xxh3_64(masked.as_bytes()).max(1))
 }
 
 /// The evidence about one host.
@@ -222,6 +266,7 @@ pub fn section_of(path_and_query: &str) -> Option<u64> {
 pub struct HostTrap {
     whole: Track,
     sections: Vec<(u64, Track)>,
+    shapes: Vec<(u64, Track)>,
     texts: Ring,
     shingles: Ring,
     /// Hashes of the words of addresses, in order.
@@ -275,33 +320,54 @@ impl Ring {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Track {
-    pages: u32,
-    /// Evidence for what loses nothing.
-    sum: f32,
-    /// Evidence for parking.
-    drought: f32,
-    /// Running share of new text, over about the last 64 pages.
-    share: f32,
-    level: Level,
-    /// Pages that came while it was parked.
-    samples: u32,
-}
-
 impl HostTrap {
     /// Returns how links into `section` are treated.
     pub fn level(&self, section: Option<u64>) -> Level {
-        let track = self.sections.iter().find(|(known, _)| Some(*known) == section);
-        self.whole.level.max(track.map_or(Level::Healthy, |(_, track)| track.level))
+        let track = section.and_then(|section| find(&self.sections, section));
+        self.whole.level.max(track.map_or(Level::Healthy, |track| track.level))
+    }
+
+    /// Returns how links to an address are treated: as its section, but where that is parked and
+    /// pages of its shape bring new text.
+    pub fn level_at(&self, path_and_query: &str) -> Level {
+        let level = self.level(section_of(path_and_query));
+        let spared = level == Level::Parked
+            && self.whole.level < Level::Parked
+            && self.brings(shape_of(path_and_query));
+        if spared { Level::LowPriority } else { level }
+    }
+
+    /// Returns true where an address, of which this is a hash, is left out: its section is parked,
+    /// while the host is not, its shape brings nothing, and it is none of those by which it is seen
+    /// whether that is still so.
+    pub fn leaves_out(&self, path_and_query: &str, hash: u64) -> bool {
+        self.whole.level < Level::Parked
+            && self.level_at(path_and_query) == Level::Parked
+            && !self.is_untried(shape_of(path_and_query))
+            && !self.samples(section_of(path_and_query), hash)
     }
 
     /// Returns whether a page of `section`, whose address has this hash, is fetched all the same
     /// while the section is parked: the first one offered, then one in two, in four and so on, so
     /// that it is seen if the section recovers, and a trap costs the logarithm of what it offers.
     pub fn samples(&self, section: Option<u64>, hash: u64) -> bool {
-        let track = self.sections.iter().find(|(known, _)| Some(*known) == section);
-        track.is_none_or(|(_, track)| hash.trailing_zeros() >= track.samples)
+        let track = section.and_then(|section| find(&self.sections, section));
+        track.is_none_or(|track| hash.trailing_zeros() >= track.samples)
+    }
+
+    /// Returns true where pages of a shape have brought new text, and still do.
+    fn brings(&self, shape: u64) -> bool {
+        find(&self.shapes, shape)
+            .is_some_and(|track| track.news >= SHAPE_NEWS_MIN && track.level < Level::Parked)
+    }
+
+    /// Returns true for a shape of which too few pages were seen to say what they bring, while
+    /// there are few shapes: a space without end has ever new ones.
+    fn is_untried(&self, shape: u64) -> bool {
+        match find(&self.shapes, shape) {
+            Some(track) => track.pages < SHAPE_NEWS_MIN,
+            None => self.shapes.len() < SHAPES_MAX / 2,
+        }
     }
 
     /// Returns the share of new text over about the last 64 pages; 1 before the first.
@@ -324,7 +390,7 @@ impl HostTrap {
             .max(self.whole.level)
     }
 
-    /// Takes note of a page; returns the changes of level that follow, at most two.
+    /// Takes note of a page; returns the changes of level that follow, at most three.
     pub fn note(
         &mut self,
         section: Option<u64>,
@@ -334,11 +400,37 @@ impl HostTrap {
         let weight = self.weigh(page);
         let mut changes = Vec::new();
         let mut suspect = false;
+        // Pages of a shape that is spared, and of one that is tried, say nothing of what is left of
+        // a section that is parked.
+        let (brought, untried) =
+            page.shape.map_or((false, false), |shape| (self.brings(shape), self.is_untried(shape)));
+        if let Some(shape) = page.shape {
+            let _ = place(&mut self.shapes, shape, SHAPES_MAX).add(&weight, true, settings);
+        }
         if let Some(section) = section {
-            let track = self.track(section);
-            let change = track.add(&weight, true, settings);
+            let brings = page.shape.is_some_and(|shape| self.brings(shape));
+            let track = place(&mut self.sections, section, SECTIONS_MAX);
+            let parked = track.level == Level::Parked;
+            track.samples = track.samples.saturating_add(u32::from(parked && !brought && !untried));
+            let change = match parked && brought {
+                true => None,
+                false => track.add(&weight, true, settings),
+            };
             suspect = track.level > Level::Healthy;
+            let spared = (track.level == Level::Parked && brings && !brought).then(|| Transition {
+                section: None,
+                from: Level::Parked,
+                to: Level::LowPriority,
+                reason: "pages of one shape of address bring new text".to_owned(),
+            });
+            let change = change.or(spared);
             changes.extend(change.map(|change| Transition { section: Some(section), ..change }));
+        }
+        if let Some(found_in) = page.found_in.filter(|from| weight.is_new && Some(*from) != section)
+            && let Some((_, track)) = self.sections.iter_mut().find(|(known, _)| *known == found_in)
+        {
+            let change = track.credit(settings);
+            changes.extend(change.map(|change| Transition { section: Some(found_in), ..change }));
         }
         changes.extend(self.whole.add(&weight, !suspect, settings));
         changes
@@ -446,33 +538,34 @@ impl HostTrap {
         let known = sampled.filter(|hash| self.shingles.remember(*hash, RECENT_SHINGLES)).count();
         (text, known > SAMPLE_LEN / 2)
     }
-
-    fn track(&mut self, section: u64) -> &mut Track {
-        let place = self.sections.iter().position(|(known, _)| *known == section);
-        let place = place.unwrap_or_else(|| {
-            if self.sections.len() < SECTIONS_MAX {
-                self.sections.push((section, Track::default()));
-                return self.sections.len() - 1;
-            }
-            let rank = |(at, (_, track)): &(usize, &(u64, Track))| (track.level, track.pages, *at);
-            let least = self.sections.iter().enumerate().min_by_key(rank).map_or(0, |(at, _)| at);
-            self.sections[least] = (section, Track::default());
-            least
-        });
-        &mut self.sections[place].1
-    }
 }
 
-/// How much a page counts as a repeat: for being slowed and put last, and for being parked.
-struct Weight {
-    is_new: bool,
-    repeat: f32,
-    /// It is worth a fetch: it speaks against parking.
-    brings: bool,
-    drought: f32,
-    /// Whether it can be what parks.
-    parks: bool,
+/// Returns what is known under a key.
+fn find(tracks: &[(u64, Track)], key: u64) -> Option<&Track> {
+    tracks.iter().find(|(known, _)| *known == key).map(|(_, track)| track)
 }
+
+/// Returns the place of a key; the one that is least known makes room for it.
+fn place(tracks: &mut Vec<(u64, Track)>, key: u64, most: usize) -> &mut Track {
+    let place = tracks.iter().position(|(known, _)| *known == key);
+    let place = place.unwrap_or_else(|| {
+        if tracks.len() < most {
+            tracks.push((key, Track::default()));
+            return tracks.len() - 1;
+        }
+        let rank = |(at, (_, track)): &(usize, &(u64, Track))| (track.level, track.pages, *at);
+        let least = tracks.iter().enumerate().min_by_key(rank).map_or(0, |(at, _)| at);
+        tracks[least] = (key, Track::default());
+        least
+    });
+    &mut tracks[place].1
+}
+
+/// Directories of an address that are part of its shape.
+const SHAPE_DEPTH: usize = 3;
+
+/// Pages of new text after which a shape of address is said to bring some.
+const SHAPE_NEWS_MIN: u32 = 2;
 
 /// Words of an address that are looked at.
 const SEGMENTS_MAX: usize = 64;
@@ -496,77 +589,22 @@ const PAIRED_WORDS_MAX: usize = 12;
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
 
-/// Sums end at this factor of their highest threshold, so that new text soon tells.
-const CEILING: f32 = 1.25;
-
-/// Returns what a page adds to a sum of evidence for `low` shares of new text against `high` ones.
-fn step(is_new: bool, repeat: f32, low: f32, high: f32) -> f32 {
-    if is_new { (low / high).ln() } else { repeat * ((1.0 - low) / (1.0 - high)).ln() }
-}
-
-impl Track {
-    fn add(&mut self, page: &Weight, counts: bool, settings: &TrapSettings) -> Option<Transition> {
-        self.pages = self.pages.saturating_add(1);
-        self.samples = self.samples.saturating_add(u32::from(self.level == Level::Parked));
-        let new = if page.is_new { 1.0 } else { 0.0 };
-        // The first pages weigh as in a plain mean, later ones as in a running one.
-        self.share += (new - self.share) / (self.pages.min(64) as f32);
-        if counts {
-            self.push(page, settings);
-        }
-        let to = self.level_now(settings);
-        if to == self.level {
-            return None;
-        }
-        let from = std::mem::replace(&mut self.level, to);
-        let percent = (self.share * 100.0).round();
-        let of = self.pages.min(64);
-        let reason =
-            format!("{percent} % of its last {of} pages had new text, of {} in all", self.pages);
-        Some(Transition { section: None, from, to, reason })
-    }
-
-    fn push(&mut self, page: &Weight, settings: &TrapSettings) {
-        let slows = step(page.is_new, page.repeat, settings.trap_share, settings.healthy_share);
-        self.sum = (self.sum + slows).clamp(0.0, CEILING * settings.low_priority_at);
-        let (low, high) = (settings.endless_share, settings.worthy_share);
-        let parks = step(page.brings, page.drought, low, high);
-        let ceiling = settings.parked_at * if page.parks { CEILING } else { 0.99 };
-        self.drought = (self.drought + parks).min(ceiling.max(self.drought)).max(0.0);
-    }
-
-    /// Falls back only when the sum is half of what raised it, or levels would flicker.
-    fn level_now(&self, settings: &TrapSettings) -> Level {
-        let thresholds = [
-            (Level::Parked, self.drought, settings.parked_at),
-            (Level::LowPriority, self.sum, settings.low_priority_at),
-            (Level::Slowed, self.sum, settings.slowed_at),
-        ];
-        let reached = |(level, sum, at): &(Level, f32, f32)| {
-            sum >= at || (self.level >= *level && *sum >= at / 2.0)
-        };
-        thresholds
-            .iter()
-            .find(|threshold| reached(threshold))
-            .map_or(Level::Healthy, |(level, ..)| *level)
-    }
-}
-
-const LAYOUT: u8 = 6;
-const LEVELS: [Level; 4] = [Level::Healthy, Level::Slowed, Level::LowPriority, Level::Parked];
+const LAYOUT: u8 = 7;
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// the rings of digests and of shingles, words u32 and they u16, new texts u32, mixtures u32,
+    /// shapes u32 and each with its key, the rings of digests and of shingles, words u32 and they u16, new texts u32, mixtures u32,
     /// pairs u32, bytes of bits u32 and they, fewest waiting u64, repeats since then u32; numbers
     /// little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
-        out.extend((self.sections.len() as u32).to_le_bytes());
-        for (section, track) in &self.sections {
-            out.extend(section.to_le_bytes());
-            track.encode(&mut out);
+        for tracks in [&self.sections, &self.shapes] {
+            out.extend((tracks.len() as u32).to_le_bytes());
+            for (key, track) in tracks {
+                out.extend(key.to_le_bytes());
+                track.encode(&mut out);
+            }
         }
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
@@ -587,7 +625,9 @@ impl HostTrap {
         let mut read = Reader(bytes);
         (read.u8()? == LAYOUT).then_some(())?;
         let whole = Track::decode(&mut read)?;
-        let sections = read.list(29, |read| Some((read.u64()?, Track::decode(read)?)))?;
+        let mut tracks =
+            || read.list(8 + Track::LEN, |read| Some((read.u64()?, Track::decode(read)?)));
+        let (sections, shapes) = (tracks()?, tracks()?);
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
         let words = read.list(2, |read| read.take().map(u16::from_le_bytes))?;
@@ -596,32 +636,13 @@ impl HostTrap {
         let (waiting_least, stuck) = (read.u64()?, read.u32()?);
         let good = read.0.is_empty()
             && sections.len() <= SECTIONS_MAX
+            && shapes.len() <= SHAPES_MAX
             && words.len() <= WORDS_MAX
             && words.is_sorted()
             && [0, PAIRED_BYTES].contains(&paired.len());
         let remembered = HostTrap { texts, shingles, words, paired, ..HostTrap::default() };
         let counted = HostTrap { new_texts, mixtures, pairs, waiting_least, stuck, ..remembered };
-        good.then_some(HostTrap { whole, sections, ..counted })
-    }
-}
-
-impl Track {
-    fn encode(&self, out: &mut Vec<u8>) {
-        out.extend(self.pages.to_le_bytes());
-        out.extend(self.sum.to_le_bytes());
-        out.extend(self.drought.to_le_bytes());
-        out.extend(self.share.to_le_bytes());
-        out.push(self.level as u8);
-        out.extend(self.samples.to_le_bytes());
-    }
-
-    fn decode(read: &mut Reader<'_>) -> Option<Track> {
-        let pages = read.u32()?;
-        let mut figure = || read.take().map(f32::from_le_bytes).filter(|figure| figure.is_finite());
-        let (sum, drought, share) = (figure()?, figure()?, figure()?);
-        let level = *LEVELS.get(usize::from(read.u8()?))?;
-        let samples = read.u32()?;
-        Some(Track { pages, sum, drought, share, level, samples })
+        good.then_some(HostTrap { whole, sections, shapes, ..counted })
     }
 }
 
@@ -788,6 +809,85 @@ mod tests {
         assert_eq!(host.encode(), bytes);
         run(&mut host, 5, |n| (Some(1), new(n + 100)));
         assert!(host.level(Some(1)) < Level::Parked);
+    }
+
+    /// Notes a page of a host that keeps everything under one name.
+    fn show(host: &mut HostTrap, target: &str, page: Brought) -> Vec<Transition> {
+        let page = Brought { shape: Some(shape_of(target)), ..page };
+        host.note(section_of(target), &page, &TrapSettings::default())
+    }
+
+    #[test]
+    fn posts_are_fetched_to_the_last_though_the_lists_around_them_park_their_section() {
+        let mut host = HostTrap::default();
+        let list = |n: u64| format!("/admin/post/?sort={n}&desc=1");
+        let post = |n: u64| format!("/admin/post/details/?id={n}");
+        for n in 0..20 {
+            show(&mut host, &post(n), new(n));
+        }
+        (0..400).for_each(|n| drop(show(&mut host, &list(n), repeat(n))));
+        assert_eq!(host.level(section_of("/admin/post/")), Level::Parked);
+        let left_out = |host: &HostTrap, url: &dyn Fn(u64) -> String| {
+            (0..1_000).filter(|n| host.leaves_out(&url(*n), mix(*n))).count()
+        };
+        assert_eq!(left_out(&host, &post), 0);
+        assert!(left_out(&host, &list) > 900);
+        // They say nothing of the lists, and these are seen now and then as before.
+        (100..400).for_each(|n| assert_eq!(show(&mut host, &post(n), new(n)), []));
+        assert_eq!(host.level(section_of("/admin/post/")), Level::Parked);
+        assert_eq!(HostTrap::decode(&host.encode()), Some(host.clone()));
+        // Once they bring nothing they are left out as well.
+        (0..300).for_each(|n| drop(show(&mut host, &post(n), repeat(n))));
+        assert!(left_out(&host, &post) > 900);
+    }
+
+    #[test]
+    fn a_shape_that_is_found_in_a_parked_section_is_tried() {
+        let mut host = HostTrap::default();
+        (0..200).for_each(|n| drop(show(&mut host, &format!("/a/?page={n}"), repeat(n))));
+        let note = |n: u64| format!("/a/note/{n}/text");
+        assert!(!host.leaves_out(&note(1), 1), "nothing is known of it");
+        assert_eq!(show(&mut host, &note(1), new(1_001)), []);
+        let spared = show(&mut host, &note(2), new(1_002));
+        assert_eq!((spared[0].from, spared[0].to), (Level::Parked, Level::LowPriority));
+        assert_eq!(spared[0].section, section_of("/a/"), "what was refused is looked at again");
+        assert!(!host.leaves_out(&note(3), 3));
+        // Ever new shapes are not tried for ever.
+        let mut tried = 0;
+        for n in 0..10_000u64 {
+            let name = |n: u64| char::from(b'a' + (n % 26) as u8);
+            let url = format!("/a/{}{}{}/x", name(n), name(n / 26), name(n / 676));
+            if !host.leaves_out(&url, mix(n)) {
+                show(&mut host, &url, repeat(n));
+                tried += 1;
+            }
+        }
+        assert!(tried < 2 * SHAPES_MAX, "{tried}");
+        assert!(host.shapes.len() <= SHAPES_MAX);
+    }
+
+    #[test]
+    fn new_text_speaks_for_the_section_that_led_to_it() {
+        let mut host = HostTrap::default();
+        let (lists, notes) = (section_of("/lists/1"), section_of("/notes/1"));
+        run(&mut host, 105, |n| (lists, repeat(n)));
+        assert_eq!(host.level(lists), Level::Parked);
+        run(&mut host, 3, |n| (notes, Brought { found_in: lists, ..repeat(n) }));
+        assert_eq!(host.level(lists), Level::Parked, "not what is known");
+        let led_to = |n: u64| Brought { found_in: lists, ..new(n + 100) };
+        let reached = run(&mut host, 3, |n| (notes, led_to(n)));
+        assert!(host.level(lists) < Level::Parked, "{reached:?}");
+    }
+
+    #[test]
+    fn a_shape_is_directories_and_names_of_parameters() {
+        assert_eq!(shape_of("/a/1/x.html"), shape_of("/A/22/y.html"));
+        assert_ne!(shape_of("/a/b/x"), shape_of("/a/c/x"));
+        assert_eq!(shape_of("/a/b/c/d/x"), shape_of("/a/b/c/e/x"));
+        assert_eq!(shape_of("/v.php?a=1&b=2"), shape_of("/v.php?b=3&a=4"));
+        assert_ne!(shape_of("/v.php?a=1"), shape_of("/w.php?a=1"));
+        assert_ne!(shape_of("/v.php?a=1"), shape_of("/v.php?a=1&c=1"));
+        assert_ne!(shape_of("/"), shape_of("/a/"));
     }
 
     #[test]

@@ -31,6 +31,9 @@ const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 /// a queue that holds nothing else.
 const PUT_OFF: Duration = Duration::from_secs(1);
 
+/// The reason of URLs of which no robots.txt could be had.
+pub(super) const ROBOTS_UNREACHABLE: &str = "robots-unreachable";
+
 /// A lease that may be used, and what was decided on the way.
 #[derive(Debug)]
 pub(super) struct Admitted {
@@ -137,7 +140,7 @@ impl State {
             (true, _) => Leave::Go { robots: Some(reason) },
             (false, 0) => Leave::Refuse { reason: "robots-disallowed", detail: reason },
             (false, failures) if failures >= self.settings.robots_failures_max => {
-                Leave::Refuse { reason: "robots-unreachable", detail: reason }
+                Leave::Refuse { reason: ROBOTS_UNREACHABLE, detail: reason }
             }
             (false, _) if entry.is_stale(now) => self.seek_robots(url, &origin, now)?,
             // The others of the host must not wait for a port on which nobody answers; and the last

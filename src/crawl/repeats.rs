@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use lru::LruCache;
 use serde::{Deserialize, Serialize};
 
+use super::admit::Admitted;
 use super::learn::{Asker, ProbeFlight};
 use super::near::NearMode;
 use super::state::State;
@@ -20,7 +21,7 @@ use crate::content::near::NearSettings;
 use crate::content::probes::Probe;
 use crate::content::signature::SignatureSettings;
 use crate::content::soft_error::HostErrors;
-use crate::content::trap::{Level, section_of};
+use crate::content::trap::Level;
 use crate::db::families::dust::{self as sites, Kind};
 use crate::db::{Batch, Db, DbError};
 use crate::fetch::Outcome as Fetched;
@@ -111,15 +112,12 @@ impl HostTexts {
     /// Returns how links into a place are treated, if its host is busy.
     fn level(&self, url: &CrawlUrl) -> Option<(Level, Level)> {
         let trap = self.held.peek(&url.host())?.content.trap();
-        Some((trap.level(section_of(url.path_and_query())), trap.level(None)))
+        Some((trap.level_at(url.path_and_query()), trap.level(None)))
     }
 
     fn trapped(&self, url: &CrawlUrl) -> bool {
         let Some(held) = self.held.peek(&url.host()) else { return false };
-        let (trap, section) = (held.content.trap(), section_of(url.path_and_query()));
-        trap.level(None) < Level::Parked
-            && trap.level(section) == Level::Parked
-            && !trap.samples(section, url.fingerprint().short())
+        held.content.trap().leaves_out(url.path_and_query(), url.fingerprint().short())
     }
 
     fn save(&mut self, host: &Host) {
@@ -175,12 +173,14 @@ impl State {
     pub(super) fn settle_text(
         &mut self,
         batch: &mut Batch,
-        lease: &Lease,
+        admitted: &Admitted,
         facts: &PageFacts,
         now: Timestamp,
     ) -> Result<Standing, DbError> {
+        let lease = &admitted.lease;
         let url = &lease.waiting.url;
         let host = url.host();
+        let via = admitted.via.as_ref().filter(|via| via.host() == host);
         let outcome = Outcome {
             target: url.path_and_query(),
             analysis: facts.analysis.as_ref(),
@@ -189,13 +189,14 @@ impl State {
             known_text: facts.repeats.is_some(),
             known_nearly: facts.near.is_some(),
             waiting: self.frontier.active(lease.host).map(|active| active.record.queued),
+            via: via.map(CrawlUrl::path_and_query),
         };
         if !self.texts.of(&self.db, &host)?.is_checked {
             self.forget_unanswered(&host)?;
         }
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
-        let before = held.content.trap().level(section_of(outcome.target));
+        let before = held.content.trap().level_at(outcome.target);
         // A page with too little text to be compared with another checks nothing.
         let is_thin = facts.analysis.as_ref().is_some_and(|analysis| analysis.thin);
         if self.checks.samples(lease.waiting.fingerprint) && !is_thin {
@@ -379,6 +380,7 @@ mod tests {
             known_text,
             known_nearly: false,
             waiting: None,
+            via: None,
         };
         let held = state.texts.of(&state.db, &url("http://a.example/").host()).unwrap();
         let settled = held.content.settle(&outcome, &state.repeats.host);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::admit::Admitted;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
-use super::learn::{evidence, fetched_of};
+use super::learn::{evidence, evidence_of, fetched_of};
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::readmit::shows_a_page;
@@ -21,7 +21,7 @@ use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::{hosts, robots as robots_rows, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::declared;
+use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
 use crate::frontier::{Behaviour, DoneState, Errand, Grouping, HostStatus, Lease, Rest, UrlState};
@@ -34,6 +34,10 @@ const PROXY_FAILURES_MAX: u32 = 20;
 /// Share of duplicates above which a host counts as showing them, once enough pages are known.
 const STALE_SHARE: f64 = 0.5;
 const STALE_PAGES_MIN: u64 = 50;
+
+/// Words in one of two pages of the same main text by which they are told apart: a date or a
+/// counter has fewer.
+const OTHER_WORDS_MIN: u32 = 6;
 
 /// Other ports of a host whose robots.txt is heard for its Crawl-delay.
 const PORTS_HEARD_MAX: usize = 64;
@@ -254,8 +258,11 @@ impl State {
         if u32::from(waiting.attempts) < most {
             line.then = "retry".to_owned();
             self.count("retry");
+            // A fault of ours is no try: else the first failure of the host's after some of them
+            // would be the last one.
+            let tries = u16::from(!is_fault_of_ours(failed.failure));
             return self.requeue(batch, admitted, |record| {
-                record.attempts = record.attempts.saturating_add(1);
+                record.attempts = record.attempts.saturating_add(tries);
             });
         }
         line.then = "failed".to_owned();
@@ -349,7 +356,7 @@ impl State {
     ) -> Result<Standing, CrawlError> {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
-        let mut standing = self.settle_text(batch, &admitted.lease, facts, now)?;
+        let mut standing = self.settle_text(batch, admitted, facts, now)?;
         self.slow_down(admitted, visit, standing.slower)?;
         let mut stale = false;
         self.change_host(admitted.lease.host, |record| {
@@ -443,12 +450,13 @@ impl State {
             let (found, url) = (Found::Redirect, target.clone());
             links.push(Link { url, found, letter: 'R', nofollow: false });
         }
+        let repeats = standing.repeats && !self.shows_other_words(facts)?;
         let directives = Directives {
             nofollow: facts.directives.nofollow,
             noarchive: facts.directives.noarchive,
             duplicate: facts.repeats.is_some(),
             audit: admitted.is_audit,
-            host_duplicates: standing.repeats,
+            host_duplicates: repeats,
             soft_error: facts.junk.is_some(),
         };
         let verdict = self.filter.follow(&directives);
@@ -469,6 +477,18 @@ impl State {
         Ok((self.discover(batch, &via, &links, now)?, reason))
     }
 
+    /// Returns true where the main text of a page is known and its words are not: a list whose rows
+    /// are taken for furniture shows the same text wherever it begins, and leads elsewhere.
+    fn shows_other_words(&self, facts: &PageFacts) -> Result<bool, DbError> {
+        let (Some(first), Some(analysis)) = (facts.repeats, &facts.analysis) else {
+            return Ok(false);
+        };
+        let Some(record) = urls::get(&self.db, first)? else { return Ok(false) };
+        let UrlState::Done(done) = record.state else { return Ok(false) };
+        let known = evidence_of(&done.evidence).and_then(Fetched::bag);
+        Ok(known.is_some_and(|known| known.differing(&analysis.bag) >= OTHER_WORDS_MIN))
+    }
+
     fn settle_robots(
         &mut self,
         batch: &mut Batch,
@@ -484,6 +504,12 @@ impl State {
             return Ok(());
         }
         let url = &lease.waiting.url;
+        let awaited = self.pending_robots.get(&origin);
+        if hops > 0 && awaited.is_none_or(|pending| (&pending.target, pending.hops) != (url, hops))
+        {
+            // It came too late: the origin has been asked again meanwhile, or will be.
+            return Ok(());
+        }
         let outcome = robots_outcome(url, &visit.outcome, &self.agent, &self.robots_settings);
         let fetched = match outcome {
             Ok(fetched) if hops == 0 => fetched.known_by(self.validators(&visit.outcome)),
@@ -689,8 +715,11 @@ pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
 
 /// True for a fault that says nothing of the host.
 fn is_ours(outcome: &Outcome) -> bool {
-    let ours = [Failure::LocalFailure, Failure::ProxyFailed];
-    matches!(outcome, Outcome::Failed(failed) if ours.contains(&failed.failure))
+    matches!(outcome, Outcome::Failed(failed) if is_fault_of_ours(failed.failure))
+}
+
+fn is_fault_of_ours(failure: Failure) -> bool {
+    matches!(failure, Failure::LocalFailure | Failure::ProxyFailed)
 }
 
 /// Says what a visit tells of its host.

@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn rest(reason: GapReason) -> Rest {
-        Rest { gap: Duration::from_secs(1), reason, beyond: false }
+        Rest { gap: Duration::from_secs(1), reason, beyond: None }
     }
 
     #[test]

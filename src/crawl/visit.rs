@@ -513,6 +513,9 @@ pub fn robots_outcome(
     Ok(fetched.asking(max_age(answer), retry_after(answer)))
 }
 
+/// The longest rest that Retry-After may ask for, in seconds: a year.
+const RETRY_AFTER_MAX: u64 = 366 * 24 * 3600;
+
 /// Says how a robots.txt was lost on the way, so that rules are missing which nobody knows. What
 /// was cut at our own limit counts as far as it goes (RFC 9309 §2.5).
 fn broken_off(why: Truncated) -> Option<&'static str> {
@@ -530,15 +533,61 @@ fn max_age(answer: &Answer) -> Option<Duration> {
     directive.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from the end of the
-/// answer.
+/// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from that of the
+/// answer, where it has one, since the server's clock may be wrong. One that asks for no rest says
+/// nothing.
 pub(super) fn retry_after(answer: &Answer) -> Option<Duration> {
     let text = answer.header_text("retry-after")?;
-    if let Ok(secs) = text.parse::<u64>() {
-        return Some(Duration::from_secs(secs.min(366 * 24 * 3600)));
+    let asked = match text.parse::<u64>() {
+        Ok(secs) => Duration::from_secs(secs.min(RETRY_AFTER_MAX)),
+        Err(_) => {
+            let until = httpdate::parse_http_date(&text).ok()?;
+            let date = answer.header_text("date");
+            let said = date.and_then(|date| httpdate::parse_http_date(&date).ok());
+            let ended = answer.began.plus(answer.timing.total);
+            let ended = std::time::UNIX_EPOCH + Duration::from_millis(ended.as_millis());
+            until.duration_since(said.unwrap_or(ended)).ok()?
+        }
+    };
+    (!asked.is_zero()).then_some(asked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what is read from an answer of the year 2026 with this Retry-After and Date.
+    fn read(asked: &str, date: Option<&str>) -> Option<u64> {
+        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned().into());
+        let mut headers = vec![named("retry-after", asked)];
+        headers.extend(date.map(|date| named("date", date)));
+        let answer = Answer {
+            status: 503,
+            version: crate::fetch::HttpVersion::Http11,
+            headers,
+            request_block: Default::default(),
+            head_block: Default::default(),
+            wire_body: Default::default(),
+            payload: Default::default(),
+            body: Default::default(),
+            truncated: None,
+            address: [127, 0, 0, 1].into(),
+            tls: None,
+            began: Timestamp::from_millis(1_790_000_000_000),
+            timing: Default::default(),
+            asked_to_sign: false,
+        };
+        retry_after(&answer).map(|asked| asked.as_secs())
     }
-    let date = httpdate::parse_http_date(&text).ok()?;
-    let millis = date.duration_since(std::time::UNIX_EPOCH).ok()?.as_millis();
-    let ended = answer.began.plus(answer.timing.total);
-    Some(Timestamp::from_millis(u64::try_from(millis).ok()?).since(ended))
+
+    #[test]
+    fn a_wish_to_be_left_alone_is_read_by_the_clock_of_the_server() {
+        let until = "Mon, 21 Sep 2026 14:13:50 GMT";
+        assert_eq!(read("120", None), Some(120));
+        assert_eq!(read("999999999999", None), Some(RETRY_AFTER_MAX));
+        assert_eq!(read(until, None), Some(30), "our clock shows 14:13:20");
+        assert_eq!(read(until, Some("Mon, 21 Sep 2026 14:12:50 GMT")), Some(60));
+        assert_eq!(read(until, Some("Mon, 21 Sep 2026 16:12:50 GMT")), None, "it is over");
+        assert_eq!((read("0", None), read("soon", None)), (None, None), "which asks for no rest");
+    }
 }

@@ -406,8 +406,8 @@ impl Frontier {
         let settings = self.rules.of(lease.name.as_str()).clone();
         let active = self.hosts.get_mut(&lease.host).expect("a leased host has a back queue");
         let rest = active.record.pace.finish(behaviour, began, ended, &settings);
-        if rest.beyond {
-            active.record.status = beyond(&rest, &active.record, ended);
+        if let Some(reason) = rest.beyond {
+            active.record.status = beyond(reason, &rest, &active.record, ended);
         }
         if lease.group & SHARED != 0 {
             let group = self.groups.get_mut(&lease.group).expect("a leased host has a group");
@@ -621,25 +621,30 @@ impl Frontier {
 }
 
 /// What becomes of a host that asks for more than is honoured, or cannot be reached.
-fn beyond(rest: &Rest, record: &HostRecord, at: Timestamp) -> HostStatus {
-    let secs = rest.gap.as_secs();
-    match rest.reason {
+fn beyond(reason: GapReason, rest: &Rest, record: &HostRecord, at: Timestamp) -> HostStatus {
+    match reason {
         GapReason::Unreachable => {
             let tries = record.pace.unreachable;
             HostStatus::GivenUp { reason: format!("unreachable {tries} times in a row"), at }
         }
-        GapReason::RetryAfter => HostStatus::Parked {
-            reason: format!(
-                "asks for {secs} s of rest (Retry-After), more than honor_retry_after_up_to"
-            ),
-            at,
-        },
-        _ => HostStatus::Parked {
-            reason: format!(
-                "asks for {secs} s between requests (Crawl-delay), more than honor_crawl_delay_up_to"
-            ),
-            at,
-        },
+        GapReason::RetryAfter => {
+            let secs = rest.gap.as_secs();
+            HostStatus::Parked {
+                reason: format!(
+                    "asks for {secs} s of rest (Retry-After), more than honor_retry_after_up_to"
+                ),
+                at,
+            }
+        }
+        _ => {
+            let secs = record.pace.crawl_delay_ms.unwrap_or_default() / 1000;
+            HostStatus::Parked {
+                reason: format!(
+                    "asks for {secs} s between requests (Crawl-delay), more than honor_crawl_delay_up_to"
+                ),
+                at,
+            }
+        }
     }
 }
 

@@ -255,8 +255,9 @@ pub struct Rest {
     pub gap: Duration,
     /// Its reason.
     pub reason: GapReason,
-    /// True if the host asks for more than is honoured, or is given up.
-    pub beyond: bool,
+    /// Why the host is left, if it asks for more than is honoured, or is given up: not always what
+    /// makes the gap.
+    pub beyond: Option<GapReason>,
 }
 
 impl Pace {
@@ -320,7 +321,9 @@ impl Pace {
             if gap > rest.gap {
                 (rest.gap, rest.reason) = (gap, reason);
             }
-            rest.beyond |= limit.is_some_and(|limit| gap > limit);
+            if limit.is_some_and(|limit| gap > limit) {
+                rest.beyond = Some(reason);
+            }
         };
         if let Some(ms) = self.crawl_delay_ms {
             let limit = settings.honor_crawl_delay_up_to.get();
@@ -341,7 +344,9 @@ impl Pace {
                 raise(gap, GapReason::Unreachable, None);
                 // The zone of a host that has answered may be moved just now.
                 let most = if self.has_answered() { u32::MAX } else { most };
-                rest.beyond |= self.unreachable >= settings.unreachable_max.min(most);
+                if self.unreachable >= settings.unreachable_max.min(most) {
+                    rest.beyond = Some(GapReason::Unreachable);
+                }
             }
             // Doublings that are not yet forgiven keep an answering host at a slower pace.
             Behaviour::Good { .. } | Behaviour::DeadPort if self.busy_level > 0 => {
@@ -380,7 +385,7 @@ impl Pace {
                 (gap, reason) = (slower, GapReason::Latency);
             }
         }
-        Rest { gap, reason, beyond: false }
+        Rest { gap, reason, beyond: None }
     }
 
     /// Forbids requests before `until`, whatever else allows them.
@@ -462,15 +467,17 @@ mod tests {
         let mut pace = Pace { crawl_delay_ms: Some(120_000), ..Pace::default() };
         let rest = pace.finish(good(0), T0, T0, &Settings::default());
         assert_eq!((rest.gap.as_secs(), rest.reason), (120, GapReason::CrawlDelay));
-        assert!(!rest.beyond);
+        assert_eq!(rest.beyond, None);
     }
 
     #[test]
     fn a_wish_beyond_the_cap_is_reported_so_that_the_host_can_be_parked() {
         let mut pace = Pace { crawl_delay_ms: Some(3_600_000), ..Pace::default() };
-        assert!(pace.finish(good(0), T0, T0, &Settings::default()).beyond);
+        let rest = pace.finish(good(0), T0, T0, &Settings::default());
+        assert_eq!(rest.beyond, Some(GapReason::CrawlDelay));
         let two_days = busy(Some(48 * 3600));
-        assert!(Pace::default().finish(two_days, T0, T0, &Settings::default()).beyond);
+        let rest = Pace::default().finish(two_days, T0, T0, &Settings::default());
+        assert_eq!(rest.beyond, Some(GapReason::RetryAfter));
     }
 
     #[test]
@@ -492,13 +499,27 @@ mod tests {
         let settings = Settings::default();
         let given_up_at = |mut pace: Pace, most: u32| {
             let lost = Behaviour::Unreachable { took: Duration::ZERO, most };
-            (1..10).find(|_| pace.finish(lost, T0, T0, &settings).beyond)
+            (1..10).find(|_| pace.finish(lost, T0, T0, &settings).beyond.is_some())
         };
         assert_eq!(given_up_at(Pace::default(), u32::MAX), Some(6));
         assert_eq!(given_up_at(Pace::default(), 3), Some(3));
         let mut answered = Pace::default();
         answered.finish(Behaviour::Good { took: Duration::from_millis(9) }, T0, T0, &settings);
         assert_eq!(given_up_at(answered, 3), Some(6));
+    }
+
+    /// A host whose ordinary rest is longer than that of one that cannot be reached was parked for
+    /// a Crawl-delay of which it knew nothing.
+    #[test]
+    fn it_is_given_up_for_that_also_where_its_rest_is_longer_anyway() {
+        let hour = Span::secs(3_600);
+        let settings = Settings { min_delay: hour, max_delay: hour, ..Settings::default() };
+        let lost = Behaviour::Unreachable { took: Duration::ZERO, most: 3 };
+        let mut pace = Pace::default();
+        let rests: Vec<Rest> = (0..3).map(|_| pace.finish(lost, T0, T0, &settings)).collect();
+        assert_eq!(rests[2].reason, GapReason::MinDelay);
+        let beyond: Vec<_> = rests.iter().map(|rest| rest.beyond).collect();
+        assert_eq!(beyond, [None, None, Some(GapReason::Unreachable)]);
     }
 
     #[test]

@@ -441,6 +441,11 @@ pub fn lookalikes(seed: u64) -> Vec<Fixture> {
     shelf.insert(0, own("Showing 1-20 of 120 items", BlockKind::Paragraph));
     shelf.push(own("10 results a page, 20 results a page", BlockKind::Paragraph));
     add("shelf of a shop", "Lamps", "/shop?cat=4", shelf, false);
+    let items = 6 + chance.below(8);
+    let mut parent: Vec<OwnBlock> = vec![own("Lamps", BlockKind::Heading)];
+    parent.extend(tongue.nothing.iter().map(|line| own(line, BlockKind::Paragraph)));
+    parent.extend(list(&mut chance, items, (1, 3)));
+    add("category of categories", "Lamps", "/shop?cat=6", parent, false);
     let items = 8 + chance.below(20);
     let mut cart = vec![own("Your cart: 0 items", BlockKind::Other)];
     cart.extend(list(&mut chance, items, (2, 5)));

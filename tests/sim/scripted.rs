@@ -1,5 +1,6 @@
 //! Crawls of webs whose every answer is written down in the test, under rules that are given.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crawler::db::Db;
 use crawler::db::families::urls;
 use crawler::dns::{DnsFailure, Resolve, Resolved};
 use crawler::dust::{Rule, RuleKind, RuleSet, Scope, Source};
-use crawler::fetch::{Answer, Fetch, HttpVersion, Outcome, Request, Timing};
+use crawler::fetch::{Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Timing};
 use crawler::filter::Filter;
 use crawler::frontier::UrlState;
 use crawler::url::{CrawlUrl, Host};
@@ -25,6 +26,10 @@ pub(super) enum Page {
     Moved(&'static str),
     /// 404.
     Missing,
+    /// The connection breaks.
+    Broken,
+    /// Our own machine fails.
+    Ours,
 }
 
 impl Page {
@@ -63,6 +68,20 @@ impl Resolve for Scripted {
     }
 }
 
+impl Scripted {
+    fn failed(&self, failure: Failure) -> Outcome {
+        Outcome::Failed(Failed {
+            failure,
+            detail: "as the script says".to_owned(),
+            began: self.clock.now(),
+            took: Duration::ZERO,
+            address: None,
+            request_block: None,
+            received: bytes::Bytes::new(),
+        })
+    }
+}
+
 impl Fetch for Scripted {
     async fn fetch(&self, request: Request) -> Outcome {
         let page = (self.script)(&request.url);
@@ -71,6 +90,8 @@ impl Fetch for Scripted {
             Page::Html(html) => (200, None, html),
             Page::Moved(to) => (302, Some(to), String::new()),
             Page::Missing => (404, None, "not here".to_owned()),
+            Page::Broken => return self.failed(Failure::ClosedEarly),
+            Page::Ours => return self.failed(Failure::LocalFailure),
         };
         let mut head = format!("HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n");
         let mut headers = vec![("content-type".to_owned(), "text/html".into())];
@@ -198,4 +219,119 @@ async fn what_leads_elsewhere_stands_for_no_other_form() {
     // One is the page, and the one that was suppressed last is a measure of the rule.
     assert_eq!(hidden, 2, "{:?}", crawled.asked);
     assert_eq!(forms.iter().map(|url| crawled.fetches(url)).sum::<usize>(), 2);
+}
+
+/// Each fault of our own machine took one of the tries that a URL has.
+#[tokio::test(start_paused = true)]
+async fn faults_of_ours_are_no_tries() {
+    let asked = AtomicUsize::new(0);
+    let crawled = empty()
+        .scripted(Vec::new(), move |url| match url.path_and_query() {
+            "/" => Page::text("home", &["/p"]),
+            "/p" => match asked.fetch_add(1, Ordering::Relaxed) {
+                0..4 => Page::Ours,
+                4 => Page::Broken,
+                _ => Page::text("page", &[]),
+            },
+            _ => Page::Missing,
+        })
+        .await;
+    assert_eq!(crawled.fetches("http://a.test/p"), 6, "{:?}", crawled.summary.reasons);
+    assert_eq!(crawled.summary.counters.failed, 0);
+}
+
+/// Returns eight words that say what `seed` is.
+fn title(seed: &str) -> String {
+    let word = |n: u32| xxhash_rust::xxh3::xxh3_64(format!("{seed} {n}").as_bytes());
+    (0..8).map(|n| format!("w{:x} ", word(n) >> 40)).collect()
+}
+
+/// Software that keeps all it has under one name: lists in every order, posts, and tags that are
+/// shown anew for each list. These parked the section, and most posts were never fetched.
+#[tokio::test(start_paused = true)]
+async fn posts_are_fetched_to_the_last_where_all_else_in_their_section_repeats_itself() {
+    const POSTS: usize = 400;
+    let crawled = empty()
+        .scripted(Vec::new(), |url| {
+            let value = |name: &str| {
+                let mut pairs = url.as_url().query_pairs();
+                pairs.find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+            };
+            let number = |name: &str| value(name).and_then(|n| n.parse().ok()).unwrap_or(0);
+            match url.path() {
+                "/" => Page::text("home", &["/admin/post/?page=0"]),
+                "/admin/post/details/" => Page::text(&format!("post {}", number("id")), &[]),
+                "/admin/tag/details/" => {
+                    Page::text(&format!("tag {}", number("id")), &["/admin/post/?page=0"])
+                }
+                "/admin/post/" => {
+                    let (page, sort) = (number("page"), number("sort"));
+                    let mut order: Vec<usize> = (0..POSTS).collect();
+                    order.sort_by_key(|n| {
+                        xxhash_rust::xxh3::xxh3_64(format!("{n} {sort}").as_bytes())
+                    });
+                    let mut html = "<!doctype html><title>posts</title>".to_owned();
+                    let list = |page, sort| format!("/admin/post/?page={page}&sort={sort}");
+                    let orders = (0..8).map(|sort| list(0, sort));
+                    let tags = (0..40)
+                        .map(|tag| format!("/admin/tag/details/?id={tag}&url={page}-{sort}"));
+                    let next = (page + 1 < POSTS.div_ceil(5)).then(|| list(page + 1, sort));
+                    for to in tags.chain(orders).chain(next) {
+                        html.push_str(&format!("<p><a href='{to}'>go</a></p>"));
+                    }
+                    for n in order.iter().skip(page * 5).take(5) {
+                        let title = title(&format!("post {n}"));
+                        let to = format!("/admin/post/details/?id={n}&url=list");
+                        html.push_str(&format!("<p><a href='{to}'>{title}</a></p>"));
+                    }
+                    Page::Html(html)
+                }
+                _ => Page::Missing,
+            }
+        })
+        .await;
+    let posts = crawled.asked.iter().filter(|url| url.contains("/post/details/?id="));
+    let reasons = &crawled.summary.reasons;
+    assert_eq!(posts.count(), POSTS, "{reasons:?}");
+    assert!(reasons.contains_key("trap-section-parked"), "{reasons:?}");
+}
+
+/// Pages of a form that is the same on all, each leading to a note of its own: the form repeats
+/// itself, and what it leads to is new.
+#[tokio::test(start_paused = true)]
+async fn pages_that_lead_to_new_text_are_fetched_though_they_show_little_of_their_own() {
+    const NOTES: usize = 240;
+    let crawled = empty()
+        .scripted(Vec::new(), |url| {
+            let tail = url.path().rsplit('/').next().unwrap_or_default();
+            let number: usize = tail.parse().unwrap_or(0);
+            match url.path().split('/').nth(1) {
+                Some("") => {
+                    let lists = (0..NOTES / 10).map(|n| format!("/list/{n}"));
+                    let lists = lists.collect::<Vec<_>>();
+                    Page::text("home", &lists.iter().map(String::as_str).collect::<Vec<_>>())
+                }
+                Some("list") => {
+                    let of = (0..10).map(|n| number * 10 + n);
+                    let of: Vec<String> = of
+                        .map(|n| format!("/s/{}", title(&n.to_string()).replace(' ', "")))
+                        .collect();
+                    let links = of.iter().map(String::as_str).collect::<Vec<_>>();
+                    Page::text(&format!("list {number}"), &links)
+                }
+                Some("s") => {
+                    let own = title(tail);
+                    let note = format!("/note/{tail}");
+                    let Page::Html(form) = Page::text("form", &[&note]) else {
+                        return Page::Missing;
+                    };
+                    Page::Html(form.replace("<title>", &format!("<p>{own}</p><title>")))
+                }
+                Some("note") => Page::text(tail, &[]),
+                _ => Page::Missing,
+            }
+        })
+        .await;
+    let notes = crawled.asked.iter().filter(|url| url.contains("/note/")).count();
+    assert_eq!(notes, NOTES, "{:?}", crawled.summary.reasons);
 }

@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use super::changes::Job;
 use super::order::{Answer, Refusal};
 use crate::clock::Timestamp;
+use crate::crawl::admit::ROBOTS_UNREACHABLE;
 use crate::crawl::discover::TRAPPED;
 use crate::crawl::error::CrawlError;
 use crate::crawl::explain::as_found;
@@ -328,7 +329,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
         }
         Job::Untrap => reason == TRAPPED,
         Job::Forgive { host } => {
-            (reason == TRAPPED || reason == GIVEN_UP)
+            [TRAPPED, GIVEN_UP, ROBOTS_UNREACHABLE].contains(&reason)
                 && CrawlUrl::parse(&record.url).is_ok_and(|url| url.host_str() == host)
         }
     }
