@@ -593,9 +593,9 @@ const LAYOUT: u8 = 7;
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// shapes u32 and each with its key, the rings of digests and of shingles, words u32 and they u16, new texts u32, mixtures u32,
-    /// pairs u32, bytes of bits u32 and they, fewest waiting u64, repeats since then u32; numbers
-    /// little-endian.
+    /// shapes u32 and each with its key, the rings of digests and of shingles, words u32 and they
+    /// u16, new texts u32, mixtures u32, pairs u32, bytes of bits u32 and they, fewest waiting u64,
+    /// repeats since then u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);

@@ -244,10 +244,12 @@ fn hosts(rule: &Rule) -> String {
         (RuleKind::HostAlias { from, .. }, _) => Some(from),
         (_, host) => host.as_ref(),
     };
-    host.map_or_else(
-        || format!("(?:[^/ ]*\\.)?{}", regex::escape(rule.site.as_str())),
-        |host| regex::escape(host.as_str()),
-    )
+    let site = regex::escape(rule.site.as_str());
+    match host {
+        Some(host) => regex::escape(host.as_str()),
+        None if rule.site.has_hosts_below() => format!("(?:[^/ ]*\\.)?{site}"),
+        None => site,
+    }
 }
 
 /// A look ahead at the path that the rule is bound to.
@@ -315,10 +317,13 @@ fn clean_param(rule: &Rule) -> Written {
     let RuleKind::DropParameter { names, value: None } = &rule.rule else {
         return Err("Clean-param can only drop parameters, whatever their value");
     };
+    if rule.scope.path.is_some() {
+        return Err(
+            "Clean-param holds for every path that begins so, and the rule for no other one",
+        );
+    }
     let host = rule.scope.host.as_ref().map(Host::as_str).unwrap_or(rule.site.as_str());
-    // Its paths are beginnings of paths; a star stands for anything, and so for digits too.
-    let path = rule.scope.path.as_ref().map(|path| format!(" {}", path.replace('#', "*")));
-    Ok(format!("# {host}\nClean-param: {}{}\n", names.join("&"), path.unwrap_or_default()))
+    Ok(format!("# {host}\nClean-param: {}\n", names.join("&")))
 }
 
 fn pywb(rule: &Rule) -> Written {
@@ -335,20 +340,21 @@ fn pywb(rule: &Rule) -> Written {
     let host = rule.scope.host.as_ref().map(Host::as_str).unwrap_or(rule.site.as_str());
     let host = host.strip_prefix("www.").unwrap_or(host);
     let labels: Vec<&str> = host.rsplit('.').collect();
+    let labels = labels.join(",");
     let prefix = match rule.scope.host {
-        Some(_) => format!("{})", labels.join(",")),
-        None => labels.join(","),
+        None if rule.site.has_hosts_below() => format!("['{labels})', '{labels},']"),
+        Some(_) | None => format!("'{labels})'"),
     };
     let names: Vec<String> =
         names.iter().map(|name| regex::escape(&name.to_ascii_lowercase())).collect();
     let names = names.join("|").replace('\'', "''");
     // The first entry asks for the same other parameters, the second is for URLs without any.
     Ok(format!(
-        "    - url_prefix: '{prefix}'\n\
+        "    - url_prefix: {prefix}\n\
          \x20     fuzzy_lookup:\n\
          \x20       match: '[?&]((?!(?:{names})(?:=|&|$))[^&]+)'\n\
          \x20       find_all: true\n\
-         \x20   - url_prefix: '{prefix}'\n\
+         \x20   - url_prefix: {prefix}\n\
          \x20     fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
     ))
 }
@@ -409,6 +415,16 @@ mod tests {
         );
     }
 
+    /// Hosts below a public suffix are sites of their own.
+    #[test]
+    fn what_holds_for_a_public_suffix_holds_for_no_host_below_it() {
+        let site = Site::new("github.io");
+        let rule = Rule::new(site, drop(None), Scope::default(), Source::Mined, Timestamp::ZERO);
+        let text = |form| export(&[&rule], form).text;
+        assert!(text(Form::Nginx).contains("(?:GET|HEAD) github\\.io"), "{}", text(Form::Nginx));
+        assert!(text(Form::Pywb).contains("url_prefix: 'io,github)'"), "{}", text(Form::Pywb));
+    }
+
     #[test]
     fn a_redirect_that_would_never_end_is_left_out() {
         check(substring("/a", "/a/b"), Scope::default(), Form::Nginx, &[]);
@@ -420,14 +436,19 @@ mod tests {
     #[test]
     fn parameters_are_dropped_by_robots_files_and_replayers() {
         let scope = Scope { host: None, path: Some("/s/#".to_owned()) };
-        check(drop(None), scope.clone(), Form::CleanParam, &["Clean-param: sid&b.c /s/*\n"]);
+        check(drop(None), Scope::default(), Form::CleanParam, &["Clean-param: sid&b.c\n"]);
+        // It would hold for `/s/1/more` as well.
+        check(drop(None), scope.clone(), Form::CleanParam, &[]);
         check(drop(Some("1")), Scope::default(), Form::CleanParam, &[]);
         check(drop(None), scope, Form::Pywb, &[]);
         check(
             drop(None),
             Scope::default(),
             Form::Pywb,
-            &["url_prefix: 'example,a'", "match: '[?&]((?!(?:sid|b\\.c)(?:=|&|$))[^&]+)'"],
+            &[
+                "url_prefix: ['example,a)', 'example,a,']\n",
+                "match: '[?&]((?!(?:sid|b\\.c)(?:=|&|$))[^&]+)'",
+            ],
         );
     }
 }

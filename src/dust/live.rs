@@ -34,12 +34,21 @@ const MILLION: u64 = 1_000_000;
 pub struct RuleSet {
     version: u64,
     rules: Vec<Arc<Rule>>,
-    sites: HashedMap<(Site, SiteRules)>,
+    sites: HashedMap<OfSite>,
     audit_per_million: u32,
     /// Rules whose last audits raised a doubt, sorted.
     doubted: Vec<RuleId>,
     /// What is known of rules that are not proved everywhere alike.
     standings: BTreeMap<RuleId, Standing>,
+}
+
+/// The rules of one site.
+#[derive(Debug)]
+struct OfSite {
+    site: Site,
+    /// They hold for hosts below its name, too.
+    below: bool,
+    rules: SiteRules,
 }
 
 /// What is known of one rule of a set.
@@ -113,8 +122,9 @@ impl RuleSet {
         }
         let mut sites = HashedMap::default();
         for (site, rules) in by_site {
-            let compiled = SiteRules::compile(rules)?;
-            sites.insert(xxh3_64(site.as_str().as_bytes()), (site.clone(), compiled));
+            let rules = SiteRules::compile(rules)?;
+            let of = OfSite { site: site.clone(), below: site.has_hosts_below(), rules };
+            sites.insert(xxh3_64(site.as_str().as_bytes()), of);
         }
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
         Ok(RuleSet {
@@ -293,10 +303,10 @@ impl RuleSet {
         }
         let mut suffix = host;
         loop {
-            if let Some((site, rules)) = self.sites.get(&xxh3_64(suffix.as_bytes()))
-                && site.as_str() == suffix
+            if let Some(of) = self.sites.get(&xxh3_64(suffix.as_bytes()))
+                && of.site.as_str() == suffix
             {
-                return Some(rules);
+                return (of.below || suffix.len() == host.len()).then_some(&of.rules);
             }
             suffix = &suffix[memchr::memchr(b'.', suffix.as_bytes())? + 1..];
         }

@@ -179,6 +179,18 @@ proptest! {
     }
 }
 
+/// Hosts below a public suffix are sites of their own, of which its rules say nothing.
+#[test]
+fn rules_of_a_public_suffix_hold_for_no_host_below_it() {
+    let kind = RuleKind::PathCase;
+    let (site, at) = (Site::new("github.io"), Timestamp::ZERO);
+    let rule = Rule::new(site, kind, Scope::default(), Source::Mined, at);
+    let set = RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap();
+    let is_touched = |url: &str| !set.canonize(&CrawlUrl::parse(url).unwrap()).rules.is_empty();
+    assert!(is_touched("http://github.io/A"));
+    assert!(!is_touched("http://someone.github.io/A") && !set.knows("someone.github.io"));
+}
+
 #[test]
 fn half_of_what_a_doubted_rule_suppresses_is_fetched() {
     let doubted = RuleId(7);

@@ -330,7 +330,9 @@ impl Rule {
     /// # Errors
     /// Returns what is wrong with it.
     pub fn check(&self) -> Result<(), RuleError> {
-        self.rule.check().map_err(|what| RuleError(format!("rule {}: {what}", self.id)))?;
+        let wrong = |what: String| RuleError(format!("rule {}: {what}", self.id));
+        self.rule.check().map_err(wrong)?;
+        self.scope.check(&self.site).map_err(wrong)?;
         let expected = RuleId::of(&self.site, &self.rule, &self.scope);
         if self.id != expected {
             return Err(RuleError(format!(
@@ -339,7 +341,7 @@ impl Rule {
             )));
         }
         if let RuleKind::HostAlias { from, to, .. } = &self.rule
-            && (from.site() != self.site || to.site() != self.site)
+            && [from, to].iter().any(|host| !host.is_valid() || host.site() != self.site)
         {
             return Err(RuleError(format!(
                 "rule {}: a host is not of the site {}",
@@ -375,13 +377,6 @@ impl RuleKind {
     }
 
     fn check(&self) -> Result<(), String> {
-        let text = |what: &str, text: &str| {
-            let bad = |c: char| c.is_whitespace() || c.is_control() || c == '#' || !c.is_ascii();
-            if text.len() > TEXT_BYTES_MAX || text.contains(bad) {
-                return Err(format!("the {what} `{text}` is too long or has no place in a URL"));
-            }
-            Ok(())
-        };
         match self {
             RuleKind::Substring { from, to, at_start, .. } => {
                 text("pattern", from)?;
@@ -417,7 +412,13 @@ impl RuleKind {
             }
             RuleKind::IgnoreSegment { shape, index, value } => {
                 text("segment", value)?;
-                let plain = !value.is_empty() && !value.contains(['/', '?']);
+                let is_plain = |text: &str| !text.is_empty() && !text.contains(['/', '?']);
+                for segment in shape {
+                    if let Segment::Text(segment) = segment {
+                        of_url("segment", segment)?;
+                    }
+                }
+                let plain = is_plain(value);
                 let fits = *index < shape.len() && shape.len() <= PARTS_MAX && plain;
                 if fits {
                     Ok(())
@@ -436,6 +437,40 @@ impl RuleKind {
             }
             RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => Ok(()),
         }
+    }
+}
+
+/// Checks a part of a rule that becomes a part of a URL.
+fn text(what: &str, text: &str) -> Result<(), String> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(format!("the {what} {text:?} is too long"));
+    }
+    of_url(what, text)
+}
+
+/// Checks a part of a rule that is compared with a part of a URL.
+fn of_url(what: &str, text: &str) -> Result<(), String> {
+    let bad = |c: char| c.is_whitespace() || c.is_control() || c == '#' || !c.is_ascii();
+    if text.contains(bad) {
+        return Err(format!("the {what} {text:?} has no place in a URL"));
+    }
+    Ok(())
+}
+
+impl Scope {
+    /// Checks that it lies within the site.
+    fn check(&self, site: &Site) -> Result<(), String> {
+        if !site.is_valid() {
+            return Err(format!("the site {:?} is no name of a host", site.as_str()));
+        }
+        if let Some(host) = &self.host
+            && (!host.is_valid() || host.site() != *site)
+        {
+            return Err(format!("the host {:?} is not of the site {site}", host.as_str()));
+        }
+        let Some(path) = &self.path else { return Ok(()) };
+        of_url("path", &path.replace('#', ""))?;
+        if path.starts_with('/') { Ok(()) } else { Err(format!("the path {path:?} has no slash")) }
     }
 }
 
@@ -620,6 +655,35 @@ mod tests {
         let (from, to) = (Host::new("example.com"), Host::new("other.org"));
         let alias = RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() };
         assert!(rule(alias).check().is_err());
+    }
+
+    /// What is exported becomes a line of a server's configuration.
+    #[test]
+    fn nothing_in_a_rule_can_end_a_line() {
+        let of = |site: &str, kind: RuleKind, scope: Scope| {
+            Rule::new(Site::new(site), kind, scope, Source::Mined, Timestamp::ZERO).check().is_ok()
+        };
+        let scope = |host: Option<&str>, path: Option<&str>| Scope {
+            host: host.map(Host::new),
+            path: path.map(str::to_owned),
+        };
+        let case = || RuleKind::PathCase;
+        assert!(of("example.com", case(), scope(Some("a.example.com"), Some("/a/#.html"))));
+        assert!(of("[::1]", case(), scope(None, None)));
+        assert!(!of("example.com\nserver {", case(), scope(None, None)));
+        assert!(!of("", case(), scope(None, None)));
+        for host in ["a\n.example.com", "other.org"] {
+            assert!(!of("example.com", case(), scope(Some(host), None)), "{host:?}");
+        }
+        for path in ["/a\nreturn 301", "/a b", "a", ""] {
+            assert!(!of("example.com", case(), scope(None, Some(path))), "{path:?}");
+        }
+        let shape = vec![Segment::Text("a\n}".into()), Segment::Any];
+        let segment = RuleKind::IgnoreSegment { shape, index: 1, value: "-".into() };
+        assert!(!of("example.com", segment, scope(None, None)));
+        let (from, to) = (Host::new("a\n.example.com"), Host::new("example.com"));
+        let alias = RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() };
+        assert!(!of("example.com", alias, scope(None, None)));
     }
 
     #[test]

@@ -23,6 +23,11 @@ impl Host {
         &self.0
     }
 
+    /// Returns true for what can be the name of a host; files may say anything.
+    pub fn is_valid(&self) -> bool {
+        is_name(&self.0)
+    }
+
     /// Returns the address if the host is an IP literal.
     pub fn ip(&self) -> Option<std::net::IpAddr> {
         self.0.trim_start_matches('[').trim_end_matches(']').parse().ok()
@@ -68,6 +73,27 @@ impl Site {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// Returns true where hosts below the name belong to the site; those below a public suffix, or
+    /// an address, do not.
+    pub fn has_hosts_below(&self) -> bool {
+        let below = super::CrawlUrl::parse(&format!("http://below.{}/", self.0));
+        below.is_ok_and(|below| below.site() == *self)
+    }
+
+    /// Returns true for what can be the name of a host; files may say anything.
+    pub fn is_valid(&self) -> bool {
+        is_name(&self.0)
+    }
+}
+
+/// Bytes of a host's name at most (RFC 1035 §2.3.4).
+const NAME_MAX: usize = 255;
+
+/// Returns true for what has nothing that could end a word or a line where it is written.
+fn is_name(name: &str) -> bool {
+    let of_host = |b: u8| b.is_ascii_alphanumeric() || b".-_[]:".contains(&b);
+    (1..=NAME_MAX).contains(&name.len()) && name.bytes().all(of_host)
 }
 
 impl fmt::Display for Site {
