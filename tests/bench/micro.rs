@@ -15,7 +15,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use crawler::archive::{self, Archive, Capture, Compression};
 use crawler::clock::Timestamp;
-use crawler::content::{self, Block, Boilerplate, Content, sketch};
+use crawler::content::{self, Analysis, Block, Content, Room, SiteModel, sketch};
 use crawler::db::families::seen::{self, Known};
 use crawler::db::{Batch, Db};
 use crawler::dust::{Rule, RuleKind, RuleSet, Scope, Source};
@@ -75,8 +75,28 @@ fn analyse_page(bencher: Bencher<'_, '_>) {
     let page = extracted(&web::render(SHAPE)[7]);
     let blocks: Vec<Block<'_>> = page.blocks.iter().map(block).collect();
     let page = content::Page { blocks: &blocks, links: page.links.len() };
-    let (mut content, known) = (Content::default(), Boilerplate::default());
+    let (mut content, known) = (Content::default(), SiteModel::default().boilerplate());
     bencher.bench_local(|| content.analyse(black_box(&page), &known));
+}
+
+/// What is learned of a site by a page of its sample, with what is published on the way.
+#[divan::bench]
+fn learn_site(bencher: Bencher<'_, '_>) {
+    let mut content = Content::default();
+    let analyse = |body: &Bytes| {
+        let page = extracted(body);
+        let blocks: Vec<Block<'_>> = page.blocks.iter().map(block).collect();
+        let page = content::Page { blocks: &blocks, links: page.links.len() };
+        content.analyse(&page, &SiteModel::default().boilerplate())
+    };
+    let pages: Vec<Analysis> = web::render(SHAPE).iter().map(analyse).collect();
+    bencher.counter(ItemsCount::new(pages.len())).bench_local(|| {
+        let mut model = SiteModel::default();
+        for page in &pages {
+            model.observe(page, &content::Settings::default(), Room::Ample);
+        }
+        model
+    });
 }
 
 /// Both sketches of the shingles of 1,400 words.
