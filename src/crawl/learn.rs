@@ -230,10 +230,11 @@ impl State {
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
         if let Some((rules, stands)) = stands.filter(|_| found == Finding::Same) {
-            let pair = Box::new((stands, pair.1.clone()));
+            let pair = Box::new((stands, pair.1.clone(), known));
             self.tell(Tell::Audited(rules, pair, found, now));
         }
-        self.tell(Tell::Audited(rules, Box::new(pair), found, now));
+        let (url, key) = pair;
+        self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
     }
 
     /// Tells of an audit that did not agree, or not in every word, given what stands for the URL

@@ -74,8 +74,8 @@ pub(super) enum Tell {
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
-    /// An audited URL with its key, and what it says of the rules.
-    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl)>, Finding, Timestamp),
+    /// An audited URL with its key and what that showed, and what the URL says of the rules.
+    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
@@ -241,8 +241,9 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, pair, finding, now) => {
-                self.book.audit_result(&rules, (&pair.0, &pair.1), finding, now);
+            Tell::Audited(rules, audited, finding, now) => {
+                let (url, key, shown) = &*audited;
+                self.book.audit_result(&rules, (url, key), (*shown, finding), now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {

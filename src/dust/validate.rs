@@ -42,12 +42,12 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Pairs of pages that prove a rule in a crawl that enforces rules, where nothing is probed:
-    /// one key, two URLs, one document. Rules that were proved elsewhere or that the site
+    /// Documents that prove a rule in a crawl that enforces rules, where nothing is probed: each
+    /// was fetched under two URLs of one key. Rules that were proved elsewhere or that the site
     /// declares need half as many.
     pub pairs_min: u32,
-    /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
-    /// rule agrees with it in any case.
+    /// Of these, the documents whose second URL was fetched after the rule was found: what led to
+    /// the rule agrees with it in any case.
     pub pairs_new_min: u32,
     /// What one lost document costs, in fetches; it decides how many pairs are fetched after a
     /// rule is in force, if one rule in fifty that repeats itself is wrong.
