@@ -357,7 +357,7 @@ fn stratify(urls: &[(CrawlUrl, CrawlUrl)]) -> Vec<String> {
 }
 
 /// Returns the host of a URL, the templates of its first two segments, and the names of its
-/// parameters.
+/// parameters. What listens on a port of its own is a server of its own.
 pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let mut segments = url.path()[1..].split('/');
     let mut segment = || template(segments.next().unwrap_or_default());
@@ -365,7 +365,14 @@ pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let names: BTreeSet<&str> =
         query.split('&').map(|part| part.split('=').next().unwrap_or_default()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    [url.host_str().to_owned(), segment(), segment(), names.join("&")]
+    [server(url), segment(), segment(), names.join("&")]
+}
+
+/// Returns the host of a URL, with its port where that is not the one of its scheme: with and
+/// without encryption a host serves the same.
+pub(super) fn server(url: &CrawlUrl) -> String {
+    let port = url.as_url().port();
+    port.map_or_else(|| url.host_str().to_owned(), |port| format!("{}:{port}", url.host_str()))
 }
 
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
