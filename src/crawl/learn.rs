@@ -191,10 +191,11 @@ impl State {
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
-        let is_other = matches!(known, Fetched::Page { .. })
-            && (known.is_contradicted_by(audited) || known.differs_around(audited));
+        let is_other = known.hides(audited) || known.differs_around(audited);
+        // A page that came before the model of its site may have more words than were told then.
+        let is_distrusted = set.distrusts(&rules) && !known.is_mute();
         let doubt = (is_other || known.differs_from(audited))
-            .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
+            .then(|| self.checks.on_doubt(url, is_other, is_distrusted));
         let stands = CrawlUrl::parse(&record.url).ok().filter(|stands| *stands != rewritten);
         let stands = stands.map(|stands| (set.canonize(&stands).rules, stands));
         let stands = stands.filter(|(rules, stands)| set.must_prove(stands, rules));
@@ -203,6 +204,7 @@ impl State {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 return self.look_twice(batch, &record.url, told);
             }
+            Some(Doubt::LooksTwice) => self.tell_unsettled(told, now),
             Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now),
             _ => self.tell_audited(told, None, now),
         }
@@ -254,9 +256,19 @@ impl State {
                 || holds && now_shown.differs_around(told.audited);
             let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now);
-        } else if !is_page || !told.known.is_contradicted_by(now_shown) {
+        } else if !is_page {
+            self.tell_unsettled(told, now);
+        } else if !told.known.is_contradicted_by(now_shown) {
             self.tell_audited(told, None, now);
         }
+    }
+
+    /// Tells of an audit that raised a doubt which no second look has settled: where the pages are
+    /// much alike, that proves nothing.
+    fn tell_unsettled(&mut self, told: Audited, now: Timestamp) {
+        let is_other = told.known.is_contradicted_by(told.audited);
+        let found = if is_other { Finding::Failed } else { Finding::Unclear };
+        self.tell_audited(told, Some(found), now);
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
@@ -572,4 +584,61 @@ pub(super) fn evidence(fetched: &Fetched) -> Vec<u8> {
 
 pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
     postcard::from_bytes(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::content::Bag;
+    use crate::crawl::learner::{Learner, Mind};
+    use crate::crawl::readmit::tests::{drop_parameter, open, url};
+    use crate::db::MemoryEnv;
+    use crate::dust::{Rule, RuleBook};
+
+    /// A page of these words.
+    fn page(words: std::ops::Range<u64>) -> Fetched {
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    }
+
+    /// Returns a rule in force after the audit of a page that has some words more than the one that
+    /// stands for it, which at a second look came to this.
+    fn audited_beside(now_shown: Fetched) -> Rule {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let id = rule.id;
+        let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+        book.import(vec![rule]);
+        assert!(book.enforce(id, "as the test says", now));
+        state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
+        let (known, audited) = (page(0..300), page(0..340));
+        assert!(known.differs_from(audited));
+        let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
+        let told = Audited { rules: vec![id], pair, stands: None, audited, known };
+        state.tell_verified(told, now_shown, now);
+        state.tell(Tell::Show);
+        let shown = state.said.iter().find_map(|said| match said {
+            Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
+            _ => None,
+        });
+        shown.expect("all rules are shown")
+    }
+
+    /// Where the page that stands for another one could not be looked at again, the doubt counted
+    /// as proof that both are one.
+    #[test]
+    fn a_doubt_that_no_second_look_settles_proves_nothing() {
+        for nothing in [Fetched::Unavailable, Fetched::Forbidden, Fetched::Gone] {
+            let evidence = audited_beside(nothing).evidence;
+            let counted = (evidence.audits_same, evidence.audits_failed);
+            assert_eq!(counted, (0, 0), "{nothing:?}");
+        }
+        assert_eq!(audited_beside(page(0..300)).evidence.audits_failed, 1, "it stands still");
+        assert_eq!(audited_beside(page(0..340)).evidence.audits_same, 1, "it has changed");
+    }
 }
