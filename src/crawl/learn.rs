@@ -19,7 +19,7 @@ use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{
     Declared, Fetched, Finding, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
 };
-use crate::fetch::{Answer, Outcome};
+use crate::fetch::{Answer, Outcome, Truncated};
 use crate::filter::Found;
 use crate::frontier::{PRIORITIES, UrlState};
 use crate::url::{CrawlUrl, Fingerprint, Host};
@@ -547,7 +547,9 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
         400..=499 => Fetched::Gone,
         200..=299 => {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
-            let whole = answer.truncated.is_none() && !answer.body.is_empty();
+            // What is cut at our own limit is the same each time.
+            let whole = matches!(answer.truncated, None | Some(Truncated::Length))
+                && !answer.body.is_empty();
             let junk = facts.is_some_and(|facts| facts.junk.is_some());
             page_of(whole.then_some(&answer.body[..]), analysis, junk)
         }
