@@ -409,6 +409,7 @@ impl State {
                 }
                 Said::Events(events) => self.note_events(&events)?,
                 Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
+                Said::Heard(_) => {}
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
@@ -501,7 +502,7 @@ impl State {
     }
 
     /// Waits until the miner has heard everything, and applies what it says; returns true if it
-    /// had anything to say but what it keeps.
+    /// had anything to say but what it keeps, or has not heard everything yet.
     ///
     /// # Errors
     /// Returns what the database or the log of rules says.
@@ -509,11 +510,11 @@ impl State {
         if !self.learner.is_on() {
             return Ok(false);
         }
-        let said = self.learner.last_words(LAST_WORDS);
-        let news = said.iter().any(|one| !matches!(one, Said::Keep(..)));
+        let (said, is_done) = self.learner.last_words(LAST_WORDS);
+        let news = said.iter().any(|one| !matches!(one, Said::Keep(..) | Said::Heard(_)));
         self.said.extend(said);
         self.apply_said(now)?;
-        Ok(news)
+        Ok(news || !is_done)
     }
 
     /// Ends the miner's part of a run.
@@ -591,6 +592,7 @@ pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::sync::mpsc::sync_channel;
 
     use super::*;
     use crate::content::Bag;
@@ -642,5 +644,27 @@ mod tests {
         }
         assert_eq!(audited_beside(page(0..300)).evidence.audits_failed, 1, "it stands still");
         assert_eq!(audited_beside(page(0..340)).evidence.audits_same, 1, "it has changed");
+    }
+
+    /// A checkpoint that was on its way ended the wait for the miner's last words, and the crawl
+    /// with it, before a rule that had fallen gave back what it hid.
+    #[test]
+    fn the_crawl_hears_the_miner_to_the_end_before_it_ends() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (tell, told) = sync_channel(8);
+        let (saying, said) = sync_channel(8);
+        state.learner = Learner::Thread { tell, said, dropped: 0, asked: 0 };
+        saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+        let miner = std::thread::spawn(move || {
+            let asked = told.recv().expect("it is asked for its last words");
+            let Tell::Checkpoint(number) = asked else { panic!("{asked:?}") };
+            saying.send(Said::Shown(Vec::new(), 0)).unwrap();
+            saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+            saying.send(Said::Heard(number)).unwrap();
+        });
+        assert!(state.hear_miner(now).unwrap(), "it had more to say");
+        miner.join().unwrap();
     }
 }
