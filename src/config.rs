@@ -255,13 +255,14 @@ pub fn read(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, Co
     }
     let config: Config = Value::Table(table).try_into().map_err(|error: toml::de::Error| {
         // The file alone was right, so it is one of the overrides.
-        let message = error.message().to_owned();
         let guilty = overrides.iter().find(|change| one_is_wrong(change)).or(overrides.last());
+        let key = guilty.map_or(String::new(), |change| change.key.clone());
+        let message = explained(error.message(), &key);
         ConfigError {
             place: guilty.map_or(name.to_owned(), place_of),
             line: None,
             column: None,
-            key: guilty.map_or(String::new(), |change| change.key.clone()),
+            key,
             hint: hint_for(&message),
             message,
         }
@@ -328,12 +329,31 @@ fn parse_value(text: &str) -> Value {
 }
 
 fn at_place(name: &str, text: &str, error: &toml::de::Error) -> ConfigError {
-    let message = error.message().to_owned();
     let span = error.span();
     let (line, column) = span.clone().map(|span| line_column(text, span.start)).unzip();
     let key = span.map_or(String::new(), |span| key_at(text, span.start));
+    let message = explained(error.message(), &key);
     let hint = hint_for(&message);
     ConfigError { place: name.to_owned(), line, column, key, message, hint }
+}
+
+/// Returns what is wrong with the value of a key: where it takes one of several words and was given
+/// something else than a text, the parser does not say which.
+fn explained(message: &str, key: &str) -> String {
+    let is_no_text = message == "wanted string or table" || message.starts_with("invalid type");
+    let words = is_no_text.then(|| words_of(key)).flatten();
+    words.map_or_else(|| message.to_owned(), |words| format!("must be {words}"))
+}
+
+/// Returns the words that a key takes, if it takes one of several.
+fn words_of(key: &str) -> Option<String> {
+    // The parser names them where the text is none of them, as this one is.
+    let none = Override { key: key.to_owned(), value: "\"\"".to_owned(), source: Source::Default };
+    let mut table = Table::new();
+    apply(&mut table, &none).ok()?;
+    let error = Value::Table(table).try_into::<Config>().err()?;
+    let (unknown, words) = error.message().split_once(", expected ")?;
+    unknown.starts_with("unknown variant").then(|| words.to_owned())
 }
 
 fn line_column(text: &str, offset: usize) -> (usize, usize) {
@@ -355,11 +375,23 @@ fn key_at(text: &str, offset: usize) -> String {
         (line.starts_with('[') && !line.starts_with("[["))
             .then(|| line.trim_matches(['[', ']']).to_owned())
     });
-    let key = line.split('=').next().unwrap_or_default().trim();
+    let key = key_before(&text[start..text.floor_char_boundary(offset)])
+        .unwrap_or_else(|| line.split('=').next().unwrap_or_default().trim().to_owned());
     match table {
         Some(table) if !key.is_empty() => format!("{table}.{key}"),
-        _ => key.to_owned(),
+        _ => key,
     }
+}
+
+/// Returns the key of a value within a table that stands on one line, given what is before it.
+fn key_before(value: &str) -> Option<String> {
+    let (outer, inner) = value.rsplit_once('{')?;
+    let own = |text: &str| text.rsplit(',').next().unwrap_or_default().trim().to_owned();
+    let name = |text: &str| own(text).split('=').next().unwrap_or_default().trim().to_owned();
+    let (table, key) = (key_before(outer).unwrap_or_else(|| name(outer)), name(inner));
+    // A brace may stand in a text as well.
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (!key.is_empty() && key.chars().all(is_bare)).then(|| format!("{table}.{key}"))
 }
 
 fn locate(text: &str, key: &str) -> Option<(usize, usize)> {
@@ -510,6 +542,45 @@ mod tests {
         check_error("[politeness]\nmin_delay = \"60s\"\n", "FILE:2:1: politeness.min_delay: 1m is");
         check_error("name = \"my bot\"\n", "FILE:1:1: name: must be");
         check_error("contact = \n", "FILE:1:");
+    }
+
+    /// A key that takes one of several words, given something else, said "wanted string or table".
+    #[test]
+    fn a_key_that_takes_one_of_several_words_names_them_whatever_it_is_given() {
+        let learning = "must be one of `auto`, `off`, `observe`, `suggest`, `enforce`";
+        check_error("[dust]\nmode = true\n", &format!("FILE:2:8: dust.mode: {learning}"));
+        check_error("[dust]\nmode = 3\n", &format!("FILE:2:8: dust.mode: {learning}"));
+        check_error("[dust]\nmode = [\"off\"]\n", &format!("FILE:2:8: dust.mode: {learning}"));
+        check_error("dust.mode = true\n", &format!("FILE:1:13: dust.mode: {learning}"));
+        check_error("dust = { mode = true }\n", &format!("FILE:1:17: dust.mode: {learning}"));
+        check_error(
+            "[scope]\nfollow_duplicates = true\n",
+            "FILE:2:21: scope.follow_duplicates: must be one of `auto`, `always`, `never`",
+        );
+        let by = |source| Override { key: "dust.mode".into(), value: "true".into(), source };
+        for (source, place) in
+            [(Source::Flag, "command line"), (Source::Environment, "environment")]
+        {
+            let error = load(None, &[by(source)]).unwrap_err().to_string();
+            assert_eq!(error, format!("{place}: dust.mode: {learning}"));
+        }
+        let mut tried = 0;
+        for key in known_keys() {
+            let Some((table, name)) = key.split_once('.') else { continue };
+            let error = |value: &str| {
+                let text = format!("[{table}]\n{name} = {value}\n");
+                read("FILE", &text, &[]).map_or_else(|error| error.to_string(), |_| String::new())
+            };
+            let wrong = error("\"no such word\"");
+            let Some((_, words)) = wrong.split_once("unknown variant `no such word`, expected ")
+            else {
+                continue;
+            };
+            tried += 1;
+            let at = name.len() + 4;
+            assert_eq!(error("true"), format!("FILE:2:{at}: {table}.{name}: must be {words}"));
+        }
+        assert!(tried >= 4, "{tried}");
     }
 
     #[test]

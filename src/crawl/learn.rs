@@ -19,7 +19,7 @@ use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{
     Declared, Fetched, Finding, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
 };
-use crate::fetch::{Answer, Outcome};
+use crate::fetch::{Answer, Outcome, Truncated};
 use crate::filter::Found;
 use crate::frontier::{PRIORITIES, UrlState};
 use crate::url::{CrawlUrl, Fingerprint, Host};
@@ -191,10 +191,11 @@ impl State {
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
-        let is_other = matches!(known, Fetched::Page { .. })
-            && (known.is_contradicted_by(audited) || known.differs_around(audited));
+        let is_other = known.hides(audited) || known.differs_around(audited);
+        // A page that came before the model of its site may have more words than were told then.
+        let is_distrusted = set.distrusts(&rules) && !known.is_mute();
         let doubt = (is_other || known.differs_from(audited))
-            .then(|| self.checks.on_doubt(url, is_other, set.distrusts(&rules)));
+            .then(|| self.checks.on_doubt(url, is_other, is_distrusted));
         let stands = CrawlUrl::parse(&record.url).ok().filter(|stands| *stands != rewritten);
         let stands = stands.map(|stands| (set.canonize(&stands).rules, stands));
         let stands = stands.filter(|(rules, stands)| set.must_prove(stands, rules));
@@ -203,6 +204,7 @@ impl State {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 return self.look_twice(batch, &record.url, told);
             }
+            Some(Doubt::LooksTwice) => self.tell_unsettled(told, now),
             Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now),
             _ => self.tell_audited(told, None, now),
         }
@@ -230,10 +232,11 @@ impl State {
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
         if let Some((rules, stands)) = stands.filter(|_| found == Finding::Same) {
-            let pair = Box::new((stands, pair.1.clone()));
+            let pair = Box::new((stands, pair.1.clone(), known));
             self.tell(Tell::Audited(rules, pair, found, now));
         }
-        self.tell(Tell::Audited(rules, Box::new(pair), found, now));
+        let (url, key) = pair;
+        self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
     }
 
     /// Tells of an audit that did not agree, or not in every word, given what stands for the URL
@@ -253,9 +256,19 @@ impl State {
                 || holds && now_shown.differs_around(told.audited);
             let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now);
-        } else if !is_page || !told.known.is_contradicted_by(now_shown) {
+        } else if !is_page {
+            self.tell_unsettled(told, now);
+        } else if !told.known.is_contradicted_by(now_shown) {
             self.tell_audited(told, None, now);
         }
+    }
+
+    /// Tells of an audit that raised a doubt which no second look has settled: where the pages are
+    /// much alike, that proves nothing.
+    fn tell_unsettled(&mut self, told: Audited, now: Timestamp) {
+        let is_other = told.known.is_contradicted_by(told.audited);
+        let found = if is_other { Finding::Failed } else { Finding::Unclear };
+        self.tell_audited(told, Some(found), now);
     }
 
     /// Tells the miner that rules kept a URL from being fetched.
@@ -396,6 +409,7 @@ impl State {
                 }
                 Said::Events(events) => self.note_events(&events)?,
                 Said::Shown(rules, probes) => self.seen_of.refresh(&rules, probes),
+                Said::Heard(_) => {}
                 Said::Probes(probes) => {
                     for probe in probes {
                         self.ask_probe(&mut batch, probe)?;
@@ -488,7 +502,7 @@ impl State {
     }
 
     /// Waits until the miner has heard everything, and applies what it says; returns true if it
-    /// had anything to say but what it keeps.
+    /// had anything to say but what it keeps, or has not heard everything yet.
     ///
     /// # Errors
     /// Returns what the database or the log of rules says.
@@ -496,11 +510,11 @@ impl State {
         if !self.learner.is_on() {
             return Ok(false);
         }
-        let said = self.learner.last_words(LAST_WORDS);
-        let news = said.iter().any(|one| !matches!(one, Said::Keep(..)));
+        let (said, is_done) = self.learner.last_words(LAST_WORDS);
+        let news = said.iter().any(|one| !matches!(one, Said::Keep(..) | Said::Heard(_)));
         self.said.extend(said);
         self.apply_said(now)?;
-        Ok(news)
+        Ok(news || !is_done)
     }
 
     /// Ends the miner's part of a run.
@@ -534,7 +548,9 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
         400..=499 => Fetched::Gone,
         200..=299 => {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
-            let whole = answer.truncated.is_none() && !answer.body.is_empty();
+            // What is cut at our own limit is the same each time.
+            let whole = matches!(answer.truncated, None | Some(Truncated::Length))
+                && !answer.body.is_empty();
             let junk = facts.is_some_and(|facts| facts.junk.is_some());
             page_of(whole.then_some(&answer.body[..]), analysis, junk)
         }
@@ -571,4 +587,84 @@ pub(super) fn evidence(fetched: &Fetched) -> Vec<u8> {
 
 pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
     postcard::from_bytes(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+    use crate::content::Bag;
+    use crate::crawl::learner::{Learner, Mind};
+    use crate::crawl::readmit::tests::{drop_parameter, open, url};
+    use crate::db::MemoryEnv;
+    use crate::dust::{Rule, RuleBook};
+
+    /// A page of these words.
+    fn page(words: std::ops::Range<u64>) -> Fetched {
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    }
+
+    /// Returns a rule in force after the audit of a page that has some words more than the one that
+    /// stands for it, which at a second look came to this.
+    fn audited_beside(now_shown: Fetched) -> Rule {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let id = rule.id;
+        let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+        book.import(vec![rule]);
+        assert!(book.enforce(id, "as the test says", now));
+        state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
+        let (known, audited) = (page(0..300), page(0..340));
+        assert!(known.differs_from(audited));
+        let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
+        let told = Audited { rules: vec![id], pair, stands: None, audited, known };
+        state.tell_verified(told, now_shown, now);
+        state.tell(Tell::Show);
+        let shown = state.said.iter().find_map(|said| match said {
+            Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
+            _ => None,
+        });
+        shown.expect("all rules are shown")
+    }
+
+    /// Where the page that stands for another one could not be looked at again, the doubt counted
+    /// as proof that both are one.
+    #[test]
+    fn a_doubt_that_no_second_look_settles_proves_nothing() {
+        for nothing in [Fetched::Unavailable, Fetched::Forbidden, Fetched::Gone] {
+            let evidence = audited_beside(nothing).evidence;
+            let counted = (evidence.audits_same, evidence.audits_failed);
+            assert_eq!(counted, (0, 0), "{nothing:?}");
+        }
+        assert_eq!(audited_beside(page(0..300)).evidence.audits_failed, 1, "it stands still");
+        assert_eq!(audited_beside(page(0..340)).evidence.audits_same, 1, "it has changed");
+    }
+
+    /// A checkpoint that was on its way ended the wait for the miner's last words, and the crawl
+    /// with it, before a rule that had fallen gave back what it hid.
+    #[test]
+    fn the_crawl_hears_the_miner_to_the_end_before_it_ends() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (tell, told) = sync_channel(8);
+        let (saying, said) = sync_channel(8);
+        state.learner = Learner::Thread { tell, said, dropped: 0, asked: 0 };
+        saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+        let miner = std::thread::spawn(move || {
+            let asked = told.recv().expect("it is asked for its last words");
+            let Tell::Checkpoint(number) = asked else { panic!("{asked:?}") };
+            saying.send(Said::Shown(Vec::new(), 0)).unwrap();
+            saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+            saying.send(Said::Heard(number)).unwrap();
+        });
+        assert!(state.hear_miner(now).unwrap(), "it had more to say");
+        miner.join().unwrap();
+    }
 }

@@ -9,7 +9,7 @@
 //! batches.
 
 use std::collections::BTreeSet;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
 
@@ -74,8 +74,8 @@ pub(super) enum Tell {
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Fetched, Option<Fetched>, Timestamp),
-    /// An audited URL with its key, and what it says of the rules.
-    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl)>, Finding, Timestamp),
+    /// An audited URL with its key and what that showed, and what the URL says of the rules.
+    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Rules suppressed a URL.
@@ -84,8 +84,8 @@ pub(super) enum Tell {
     Restored(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
     Decide(RuleId, bool, Timestamp),
-    /// Say what is worth keeping.
-    Checkpoint,
+    /// Say what is worth keeping, and then that this was heard, by its number.
+    Checkpoint(u64),
     /// Show the rules to those who watch.
     Show,
 }
@@ -105,6 +105,8 @@ pub(super) enum Said {
     Keep(Vec<u8>, Vec<(Site, Option<Vec<u8>>)>, u64),
     /// The rules that are worth a look, and the probes that all have cost.
     Shown(Vec<Rule>, u64),
+    /// All that was told up to this checkpoint was heard, and all that follows from it was said.
+    Heard(u64),
 }
 
 /// Rules that are shown at a time; those that are not stay as observers last saw them.
@@ -123,6 +125,8 @@ pub(super) enum Learner {
         said: Receiver<Said>,
         /// Messages that were not told because the channel was full.
         dropped: u64,
+        /// Checkpoints that were asked for.
+        asked: u64,
     },
 }
 
@@ -146,7 +150,7 @@ impl Learner {
             }
         };
         std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
-        Ok(Learner::Thread { tell, said, dropped: 0 })
+        Ok(Learner::Thread { tell, said, dropped: 0, asked: 0 })
     }
 
     /// Tells the miner something; returns what it says at once.
@@ -171,20 +175,28 @@ impl Learner {
         }
     }
 
-    /// Returns the last checkpoint, at the end of a run; waits for a mining that is under way, at
-    /// most as long as `patience`.
-    pub(super) fn last_words(&mut self, patience: std::time::Duration) -> Vec<Said> {
-        let mut answers = self.tell(Tell::Checkpoint);
-        if let Learner::Thread { said, .. } = self {
-            while let Ok(answer) = said.recv_timeout(patience) {
-                let last = matches!(answer, Said::Keep(..));
-                answers.push(answer);
-                if last {
-                    break;
-                }
+    /// Returns what the miner has to say up to a checkpoint, at the end of a run, and whether that
+    /// is all: it waits for a mining that is under way, at most as long as `patience`.
+    pub(super) fn last_words(&mut self, patience: std::time::Duration) -> (Vec<Said>, bool) {
+        let number = match self {
+            Learner::Thread { asked, .. } => {
+                *asked += 1;
+                *asked
+            }
+            Learner::Off | Learner::Inline(_) => 0,
+        };
+        let mut answers = self.tell(Tell::Checkpoint(number));
+        let Learner::Thread { said, .. } = self else { return (answers, true) };
+        loop {
+            match said.recv_timeout(patience) {
+                // Checkpoints that come by themselves, or that were asked for before, are not it.
+                Ok(Said::Heard(heard)) if heard == number => return (answers, true),
+                Ok(answer) => answers.push(answer),
+                Err(RecvTimeoutError::Timeout) => return (answers, false),
+                // A miner that is gone says nothing more.
+                Err(RecvTimeoutError::Disconnected) => return (answers, true),
             }
         }
-        answers
     }
 
     /// Returns how many messages were not told because the miner was too busy.
@@ -221,6 +233,7 @@ impl Mind {
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
         let mut said = Vec::new();
+        let mut heard = None;
         match message {
             Tell::Page(observation, row, now) => {
                 self.latest = row;
@@ -241,8 +254,9 @@ impl Mind {
                     self.probe(&site, now, &mut said);
                 }
             }
-            Tell::Audited(rules, pair, finding, now) => {
-                self.book.audit_result(&rules, (&pair.0, &pair.1), finding, now);
+            Tell::Audited(rules, audited, finding, now) => {
+                let (url, key, shown) = &*audited;
+                self.book.audit_result(&rules, (url, key), (*shown, finding), now);
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
@@ -261,13 +275,17 @@ impl Mind {
                     tracing::warn!(rule = rule.0, "there is no such rule");
                 }
             }
-            Tell::Checkpoint => said.push(self.keep()),
+            Tell::Checkpoint(number) => {
+                said.push(self.keep());
+                heard = Some(number);
+            }
             Tell::Show => {
                 let rules = most_telling(self.book.rules());
                 said.push(Said::Shown(rules, self.book.probes_spent()));
             }
         }
         self.report(&mut said);
+        said.extend(heard.map(Said::Heard));
         said
     }
 
@@ -344,6 +362,26 @@ fn most_telling<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Rule> {
 mod tests {
     use super::*;
     use crate::dust::{RuleKind, Scope, Source};
+
+    #[test]
+    fn a_miner_that_is_still_at_work_has_not_said_its_last_words() {
+        let (tell, told) = sync_channel(8);
+        let (saying, said) = sync_channel(8);
+        let mut learner = Learner::Thread { tell, said, dropped: 0, asked: 0 };
+        let mut last_words = || {
+            let (said, is_done) = learner.last_words(std::time::Duration::ZERO);
+            (said.len(), is_done)
+        };
+        assert_eq!(last_words(), (0, false));
+        saying.send(Said::Shown(Vec::new(), 0)).unwrap();
+        saying.send(Said::Heard(1)).unwrap();
+        assert_eq!(last_words(), (2, false), "that was the checkpoint before");
+        saying.send(Said::Heard(3)).unwrap();
+        assert_eq!(last_words(), (0, true));
+        assert_eq!(told.try_iter().count(), 3);
+        drop(saying);
+        assert_eq!(last_words(), (0, true), "it is gone");
+    }
 
     #[test]
     fn of_many_rules_those_in_force_are_shown_before_all_others() {

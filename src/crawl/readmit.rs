@@ -6,11 +6,13 @@
 //! like any URL; the first of its key that is fetched stands for the others again.
 
 use super::error::CrawlError;
+use super::learn::evidence_of;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
+use crate::dust::{Fetched, RuleId};
 use crate::frontier::{DoneState, HostRecord, HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -36,9 +38,13 @@ fn stands(record: &UrlRecord) -> bool {
     }
 }
 
-/// Returns true where a URL that was fetched showed a page, be it that it has not changed.
+/// Returns true where a URL that was fetched showed a page, be it that it has not changed. An
+/// answer that is empty, or that broke off, is a failure of the server, whatever its status says:
+/// under another form it may show the page.
 pub(super) fn shows_a_page(done: &DoneState) -> bool {
-    matches!(done.status, 200..=299 | 304) && !done.content.starts_with("junk")
+    let is_page = matches!(done.status, 200..=299 | 304) && !done.content.starts_with("junk");
+    let shown = evidence_of(&done.evidence);
+    is_page && !matches!(shown, Some(Fetched::Page { digest: None, .. }))
 }
 
 impl State {
@@ -59,12 +65,19 @@ impl State {
                 return Ok(None);
             }
             let Some(record) = urls::get(&self.db, at)? else { return Ok(None) };
-            match record.state {
-                UrlState::Suppressed { by, .. } => at = by,
+            match &record.state {
+                // When a rule falls, what it hid waits to come back, and what stood for it then
+                // stands for it no more.
+                UrlState::Suppressed { by, rules, .. } if self.are_in_force(rules) => at = *by,
                 _ => return Ok(stands(&record).then_some(at)),
             }
         }
         Ok(None)
+    }
+
+    fn are_in_force(&self, rules: &[u64]) -> bool {
+        let set = self.rules.snapshot();
+        rules.iter().all(|rule| set.rule(RuleId(*rule)).is_some())
     }
 
     /// Notes that a URL came to nothing: what it stood for comes back.
@@ -72,11 +85,18 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn give_back(&mut self, batch: &mut Batch, url: Fingerprint) -> Result<(), DbError> {
-        if !suppressed::of(&self.db, url, 1)?.is_empty() && !self.returning.contains(&url) {
+        if !suppressed::of(&self.db, url, 1)?.is_empty() {
+            self.note_returning(batch, url);
+        }
+        Ok(())
+    }
+
+    /// Notes that what is suppressed in favour of a URL comes back, if there is any.
+    pub(super) fn note_returning(&mut self, batch: &mut Batch, url: Fingerprint) {
+        if !self.returning.contains(&url) {
             suppressed::put_returning(batch, &self.db, url);
             self.returning.push_back(url);
         }
-        Ok(())
     }
 
     /// Returns true while URLs are on their way back.
@@ -433,9 +453,10 @@ pub(super) mod tests {
         let mut state = open(&env, logs.path(), now);
         let [a, b, c] = ["/a", "/b", "/c"].map(|tail| url(&format!("http://a.example{tail}")));
         let mut batch = Batch::default();
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
         let by = |by: &CrawlUrl| UrlState::Suppressed {
             by: by.fingerprint(),
-            rules: vec![7],
+            rules: vec![drop_sid().id.0],
             version: 1,
             at: now,
         };
@@ -455,6 +476,41 @@ pub(super) mod tests {
         urls::put(&mut batch, &state.db, a, &record(&dead, None, failed()));
         state.commit(batch, now).unwrap();
         assert_eq!(state.stand_in(other, c).unwrap(), None, "nothing stands on what failed");
+    }
+
+    /// While what a fallen rule had hidden was on its way back, other forms were hidden for what
+    /// had stood for it, which is another page: they stayed so.
+    #[test]
+    fn what_is_on_its_way_back_stands_for_its_forms_by_itself() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (sid, print) = (drop_parameter("sid"), drop_parameter("print"));
+        let both = vec![Arc::new(sid.clone()), Arc::new(print.clone())];
+        state.rules.publish(RuleSet::compile(1, both, 0.0).unwrap());
+        find(&mut state, "/p", now);
+        find(&mut state, "/p?print=1", now);
+        let [view, form] =
+            ["?print=1", "?print=1&sid=1"].map(|query| url(&format!("http://a.example/p{query}")));
+        let state_of = |state: &State, url: &CrawlUrl| {
+            urls::get(&state.db, url.fingerprint()).unwrap().unwrap().state
+        };
+        assert!(matches!(state_of(&state, &view), UrlState::Suppressed { .. }));
+        state.rules.publish(RuleSet::compile(2, vec![Arc::new(sid)], 0.0).unwrap());
+        find(&mut state, "/p?print=1&sid=1", now);
+        state.readmit.push_back(print.id);
+        while state.readmit_some(now).unwrap() {}
+        assert!(matches!(state_of(&state, &view), UrlState::Queued(_)));
+        let hidden = state_of(&state, &form);
+        let by_view = matches!(hidden, UrlState::Suppressed { by, .. } if by == view.fingerprint());
+        assert!(by_view, "{hidden:?}");
+        // What it stands for comes back if it comes to nothing.
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, view.fingerprint(), &record(&view, None, failed()));
+        state.give_back(&mut batch, view.fingerprint()).unwrap();
+        state.commit(batch, now).unwrap();
+        while state.readmit_some(now).unwrap() {}
+        assert!(matches!(state_of(&state, &form), UrlState::Queued(_)));
     }
 
     /// A URL that came to nothing, and whose key another one took over, was suppressed when it was

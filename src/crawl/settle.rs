@@ -338,6 +338,10 @@ impl State {
         }
         if !shows_a_page {
             self.give_back(batch, waiting.fingerprint)?;
+            // What it led to may have been suppressed for it in this very batch.
+            if !facts.links.is_empty() {
+                self.note_returning(batch, waiting.fingerprint);
+            }
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! fails in many places holds in none.
 
 use super::book::{Entry, RuleBook};
+use super::fetched::Fetched;
 use super::pairs::{FORGIVES_AFTER, POOLED};
 use super::proven::{PLACES_MAX, Places, places};
 use super::rule::{RuleId, RuleState};
@@ -39,13 +40,13 @@ impl Entry {
 }
 
 impl RuleBook {
-    /// Takes in the audit of a suppressed URL, given with its key: what it showed beside what its
-    /// key's page had shown.
+    /// Takes in the audit of a suppressed URL, given with its key: what its key's page had shown,
+    /// and what the URL itself says beside it.
     pub fn audit_result(
         &mut self,
         rules: &[RuleId],
         (url, key): (&CrawlUrl, &CrawlUrl),
-        finding: Finding,
+        (shown, finding): (Fetched, Finding),
         now: Timestamp,
     ) {
         let records = self.record_of_shapes();
@@ -58,7 +59,7 @@ impl RuleBook {
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
-                self.pair_result(*id, (url, key), finding, now);
+                self.pair_result(*id, (url, key), (shown, finding), now);
                 continue;
             }
             if entry.rule.state != RuleState::Enforced {

@@ -132,6 +132,7 @@ impl Entry {
             rule: self.rule.clone(),
             proven: self.proven.clone(),
             refused: self.refused.clone(),
+            pairs: self.pairs.clone(),
             trial: None,
             ..*self
         }

@@ -143,6 +143,17 @@ impl Documents {
         }
     }
 
+    /// Returns what stands for a document among the witnesses of a rule: it stays the same when the
+    /// documents are grouped anew.
+    pub(crate) fn witness(&self, doc: Doc) -> u64 {
+        self.sketches[doc as usize].map_or(u64::from(doc), |sketch| witness_of(&sketch))
+    }
+
+    /// Returns the witness that a text is.
+    pub(crate) fn witness_of_text(&self, text: &Sketch) -> u64 {
+        self.like(text).map_or_else(|| witness_of(text), |doc| self.witness(doc))
+    }
+
     /// Returns true for a document that is a soft error, a login or a consent page.
     pub(crate) fn is_junk(&self, doc: Doc) -> bool {
         self.junk[doc as usize]
@@ -153,17 +164,11 @@ impl Documents {
         if let Some(doc) = known.next() {
             return *doc;
         }
-        let slices = slices(sketch);
-        let near = slices.iter().enumerate().flat_map(|(i, slice)| self.sharing(i, *slice));
-        let same = near
-            .filter_map(|doc| self.sketches[doc as usize].map(|other| (doc, other)))
-            .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
-            .max_by_key(|(doc, other)| (other.agreement(sketch), std::cmp::Reverse(*doc)));
-        let doc = match same {
-            Some((doc, _)) => doc,
+        let doc = match self.like(sketch) {
+            Some(doc) => doc,
             None => {
                 let doc = self.add(Some(*sketch));
-                for (i, slice) in slices.into_iter().enumerate() {
+                for (i, slice) in slices(sketch).into_iter().enumerate() {
                     if self.sharing(i, slice).count() < SLICE_MAX {
                         let before = self.slices.insert(slice, doc).unwrap_or(NONE);
                         self.before[doc as usize][i] = before;
@@ -176,6 +181,17 @@ impl Documents {
             self.hashes.insert(digest, doc);
         }
         doc
+    }
+
+    /// Returns the document whose text is most like this one, if that is the same.
+    fn like(&self, sketch: &Sketch) -> Option<Doc> {
+        let slices = slices(sketch);
+        let near = slices.iter().enumerate().flat_map(|(i, slice)| self.sharing(i, *slice));
+        let same = near
+            .filter_map(|doc| self.sketches[doc as usize].map(|other| (doc, other)))
+            .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
+            .max_by_key(|(doc, other)| (other.agreement(sketch), std::cmp::Reverse(*doc)));
+        same.map(|(doc, _)| doc)
     }
 
     /// Returns the documents with a slice at a place, the latest first.
@@ -201,6 +217,10 @@ impl Documents {
         self.before.push([NONE; SLOTS / 2]);
         u32::try_from(self.sketches.len() - 1).unwrap_or(u32::MAX)
     }
+}
+
+fn witness_of(sketch: &Sketch) -> u64 {
+    xxh3_64(&sketch.mins)
 }
 
 /// Eight pairs of slots with their place: two texts of resemblance 0.8 share one but for 4 times in

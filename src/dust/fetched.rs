@@ -51,14 +51,29 @@ impl Fetched {
     pub fn judged_by(self, audited: Fetched) -> Finding {
         let dead =
             matches!(self, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
-        let alive = matches!(audited, Fetched::Page { text: Text::Main(_), junk: false, .. });
-        // A page that is known by a dead, forbidden or junk form alone is lost.
-        if dead && alive { Finding::Failed } else { agreement(self, audited) }
+        let words = audited.words();
+        let alive = words.is_some();
+        // A page that is known by a dead, forbidden or junk form alone is lost, and so is one that
+        // is known by a form with next to no words.
+        let is_hidden = self.is_mute() && words >= Some(SUBSTANTIAL_SHINGLES);
+        if dead && alive || is_hidden { Finding::Failed } else { agreement(self, audited) }
+    }
+
+    /// Returns true for a page without words: a thin one, or one that is no text. Where only the
+    /// main text is not known yet there are words.
+    pub(crate) fn is_mute(self) -> bool {
+        matches!(self, Fetched::Page { text: Text::Unknown, bag: None, junk: false, .. })
     }
 
     /// Returns true where a later fetch shows what certainly is not the page that was known.
     pub(crate) fn is_contradicted_by(self, later: Fetched) -> bool {
         agreement(self, later) == Finding::Failed
+    }
+
+    /// Returns true where one page stood for another that certainly is another one.
+    pub(crate) fn hides(self, audited: Fetched) -> bool {
+        matches!(self, Fetched::Page { junk: false, .. })
+            && self.judged_by(audited) == Finding::Failed
     }
 
     /// Returns true where two fetches showed texts that are much alike, but differ by more words
@@ -174,6 +189,20 @@ mod tests {
         // What is another text anyway differs by more than words can tell.
         assert!(!list.differs_from(page(5_000..5_400)));
         assert_eq!(list.judged_by(page(5_000..5_300)), Finding::Failed);
+    }
+
+    /// A page whose stand-in had next to no text was neither the same nor another one, however
+    /// often that was seen.
+    #[test]
+    fn a_page_that_is_known_by_a_form_without_text_alone_is_lost() {
+        let thin = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        assert_eq!(thin.judged_by(page(0..300)), Finding::Failed);
+        assert_eq!(thin.judged_by(page(0..12)), Finding::Unclear, "too little to be lost");
+        assert_eq!(thin.judged_by(thin), Finding::Unclear);
+        // Its words are known, and only what they are worth on this site was not known yet.
+        let Fetched::Page { bag, .. } = page(0..300) else { unreachable!("it is a page") };
+        let early = Fetched::Page { text: Text::Unknown, digest: Some(1), bag, junk: false };
+        assert_eq!(early.judged_by(page(0..300)), Finding::Unclear);
     }
 
     #[test]

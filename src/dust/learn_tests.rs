@@ -9,6 +9,7 @@ use super::learn::{Fetcher, Report, learn};
 use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
+use super::validate::Finding;
 use crate::clock::Timestamp;
 use crate::content::Bag;
 use crate::url::{CrawlUrl, Site};
@@ -74,6 +75,11 @@ impl Fetcher for Model {
             junk: false,
         })
     }
+}
+
+/// Returns what a key's page had shown, and what a URL that shows this says beside it.
+fn beside(known: Fetched, audited: Fetched) -> (Fetched, Finding) {
+    (known, known.judged_by(audited))
 }
 
 fn enforced(report: &Report) -> Vec<String> {
@@ -346,19 +352,19 @@ fn a_site_that_changes_its_habits_gets_its_pages_back() {
     // A place like those that the rule was proved in.
     let url = CrawlUrl::parse("http://example.com/item_7").unwrap();
     for i in 0..50 {
-        book.audit_result(&[rule], (&url, &url), fetched(i).judged_by(fetched(i)), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), beside(fetched(i), fetched(i)), Timestamp::ZERO);
     }
     assert!(book.take_events().is_empty());
-    book.audit_result(&[rule], (&url, &url), Fetched::Gone.judged_by(fetched(1)), Timestamp::ZERO);
+    book.audit_result(&[rule], (&url, &url), beside(Fetched::Gone, fetched(1)), Timestamp::ZERO);
     assert_eq!(book.rule(rule).unwrap().evidence.audits_failed, 1, "a dead form speaks against it");
     for i in 0..50 {
-        book.audit_result(&[rule], (&url, &url), fetched(i).judged_by(fetched(i)), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), beside(fetched(i), fetched(i)), Timestamp::ZERO);
     }
     let drift = (1..=10).find(|i| {
         book.audit_result(
             &[rule],
             (&url, &url),
-            fetched(i + 1).judged_by(fetched(*i)),
+            beside(fetched(i + 1), fetched(*i)),
             Timestamp::ZERO,
         );
         book.rule(rule).is_some_and(|rule| rule.state == RuleState::Retired)
@@ -434,20 +440,20 @@ fn where_a_rule_is_not_proved_it_is_checked_and_where_it_failed_it_is_not_applie
     let page =
         |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
     let other = url("/item_7?view=y&z=1");
-    book.audit_result(&[rule], (&other, &other), page(3).judged_by(page(3)), Timestamp::ZERO);
+    book.audit_result(&[rule], (&other, &other), beside(page(3), page(3)), Timestamp::ZERO);
     assert!(!unproved(&book, &other), "one agreement opens a place");
     for document in 1..=10 {
         book.audit_result(
             &[rule],
             (&new, &new),
-            page(document + 1).judged_by(page(document)),
+            beside(page(document + 1), page(document)),
             Timestamp::ZERO,
         );
     }
     let state = book.rule(rule).map(|rule| rule.state);
     assert_eq!(state, Some(RuleState::Enforced), "it still holds where it was proved");
     assert!(many().all(|url| audits(&book, &url)), "and is not applied where it fails");
-    book.audit_result(&[rule], (&new, &new), page(3).judged_by(page(3)), Timestamp::ZERO);
+    book.audit_result(&[rule], (&new, &new), beside(page(3), page(3)), Timestamp::ZERO);
     assert!(many().all(|url| audits(&book, &url)), "also where it holds now and then");
 }
 
@@ -461,7 +467,7 @@ fn a_rule_that_fails_in_many_places_holds_in_none() {
     let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
     let failed = (1..20).find(|part| {
         let url = url(&format!("/item_7?view{part}=x"));
-        book.audit_result(&[rule], (&url, &url), show(1).judged_by(show(2)), Timestamp::ZERO);
+        book.audit_result(&[rule], (&url, &url), beside(show(1), show(2)), Timestamp::ZERO);
         book.rule(rule).unwrap().state == RuleState::Retired
     });
     assert_eq!(failed, Some(5));
@@ -505,7 +511,7 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
             |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
         if let Some(held) = held.filter(|_| !rules.is_empty()) {
             let pair = (&own, &key);
-            book.audit_result(&rules, pair, show(held).judged_by(show(document)), Timestamp::ZERO);
+            book.audit_result(&rules, pair, beside(show(held), show(document)), Timestamp::ZERO);
         }
         holders.entry(key).or_insert(document);
         book.observe(&page(own, text(document)));
@@ -767,7 +773,7 @@ fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     let mut audit = |rules: &[RuleId], shown: u64, times: usize| {
         for _ in 0..times {
             let pair = (&found, &key);
-            book.audit_result(rules, pair, show(1).judged_by(show(shown)), Timestamp::ZERO);
+            book.audit_result(rules, pair, beside(show(1), show(shown)), Timestamp::ZERO);
         }
         let state = |id| book.rules().find(|rule| rule.id == id).unwrap().state;
         (state(sound_id), state(wrong_id))
@@ -779,4 +785,95 @@ fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     assert_eq!(audit(&[sound_id, wrong_id], 1, 60), both);
     let fallen = (RuleState::Enforced, RuleState::Retired);
     assert_eq!(audit(&[sound_id, wrong_id], 2, 1), fallen);
+}
+
+/// A book that proves rules by pairs and was shown some pages.
+struct Shown {
+    book: RuleBook,
+}
+
+impl Shown {
+    fn new(pages: impl IntoIterator<Item = (String, std::ops::Range<u64>)>) -> Shown {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        for (tail, words) in pages {
+            book.observe(&Shown::observation(&tail, words));
+        }
+        book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+        Shown { book }
+    }
+
+    /// A page of these words, all of them main text.
+    fn observation(tail: &str, words: std::ops::Range<u64>) -> Observation {
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Observation { bag, ..page(url(tail), text) }
+    }
+
+    fn rule(&self, text: &str) -> Option<&Rule> {
+        self.book.rules().find(|rule| rule.to_string() == text)
+    }
+
+    /// Fetches a form that a rule set aside, and that shows these words as its key does.
+    fn draw(&mut self, rule: RuleId, (tail, key): (&str, &str), words: std::ops::Range<u64>) {
+        let seen = Shown::observation(tail, words);
+        let Observation { text, bag, .. } = seen;
+        let shown = Fetched::Page { text, digest: None, bag, junk: false };
+        let pair = (&url(tail), &url(key));
+        self.book.audit_result(&[rule], pair, beside(shown, shown), Timestamp::ZERO);
+        self.book.observe(&seen);
+    }
+
+    fn is_enforced(&self, rule: RuleId) -> bool {
+        self.book.rule(rule).is_some_and(|rule| rule.state == RuleState::Enforced)
+    }
+}
+
+/// Two forms of each of three lists made a rule, and two more forms of one of them proved it: all
+/// that was known of it was three documents.
+#[test]
+fn a_rule_is_proved_by_documents_and_not_by_many_forms_of_a_few() {
+    let words = |list: u64| list * 1_000..list * 1_000 + 120;
+    let forms = |list: u64| {
+        let plain = format!("/list/{list}");
+        let sorted = (1..4).map(move |n| format!("/list/{list}?sort={n}"));
+        sorted.chain([plain]).map(move |tail| (tail, words(list)))
+    };
+    let mut shown = Shown::new((0..3).flat_map(forms));
+    let rule = shown.rule("drop parameter \"sort\"").expect("it is found").id;
+    for n in 4..20 {
+        let list = n % 3;
+        let (form, plain) = (format!("/list/{list}?sort={n}"), format!("/list/{list}"));
+        shown.draw(rule, (&form, &plain), words(list));
+        assert!(!shown.is_enforced(rule), "three lists in {n} orders");
+    }
+    for list in 3..5 {
+        assert!(!shown.is_enforced(rule), "{list} lists");
+        let (form, plain) = (format!("/list/{list}?sort=1"), format!("/list/{list}"));
+        shown.book.observe(&Shown::observation(&plain, words(list)));
+        shown.draw(rule, (&form, &plain), words(list));
+    }
+    assert!(shown.is_enforced(rule), "five lists: {:?}", shown.book.rule(rule));
+}
+
+/// Of each project the page of its latest release has a section more than that of the first one,
+/// and that was evidence that they are one page.
+#[test]
+fn a_page_that_is_contained_in_another_is_no_witness_that_they_are_one() {
+    let (first, latest) =
+        (|n: u64| n * 1_000..n * 1_000 + 100, |n: u64| n * 1_000..n * 1_000 + 130);
+    let pages = (0..12).flat_map(|n| {
+        let page = |release: &str| format!("/simple/project/{n}/{release}");
+        [(page("1.0"), first(n)), (page("latest"), latest(n))]
+    });
+    let mut shown = Shown::new(pages);
+    let text = "\"/1.0$\" -> \"/latest$\"";
+    let found: Vec<String> = shown.book.rules().map(Rule::to_string).collect();
+    let rule = shown.rule(text).unwrap_or_else(|| panic!("{found:?}")).id;
+    for n in 20..22 {
+        let (form, key) =
+            (format!("/simple/project/{n}/1.0"), format!("/simple/project/{n}/latest"));
+        shown.book.observe(&Shown::observation(&key, latest(n)));
+        shown.draw(rule, (&form, &key), latest(n));
+    }
+    assert!(!shown.is_enforced(rule), "{:?}", shown.book.rule(rule));
 }

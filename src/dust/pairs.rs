@@ -7,17 +7,18 @@
 //! a draw from just those URLs that the rule would hide, whether they exist or not; if the rule is
 //! wrong, it is a page that had to be fetched anyway. All others come back then.
 //!
-//! How many pairs are enough is a matter of price. Most rules that repeat themselves are true
-//! without exception, the others fail as often as not: after n pairs that agree, a further URL is
-//! another document with a chance of about (1 - c) / c / (n + 1)(n + 2), where c is the share of
-//! true rules among those that are tried. The chance times the number of URLs to be hidden is what
-//! may be lost; so pairs go on being fetched after the rule is in force, the fewer the more have
-//! agreed ([`Settings::share_after`]). The share of true rules is at first that of their shape
-//! ([`super::shape`]), then that of the site itself: where half of what repeats itself is refuted,
-//! as in a repository that shows each file at each commit, all URLs of a rule are fetched until
-//! twenty or thirty of them have agreed. And where that became known only after a rule had hidden
-//! its URLs, some of these are fetched before the crawl ends, as many as would have been
-//! ([`Settings::agreed_among`]).
+//! A rule is in force after some documents have agreed ([`Settings::pairs_needed`]), however many
+//! forms each of them has. How many pairs are enough beyond that is a matter of price. Most rules
+//! that repeat themselves are true without exception, the others fail as often as not: after n
+//! pairs that agree, a further URL is another document with a chance of about
+//! (1 - c) / c / (n + 1)(n + 2), where c is the share of true rules among those that are tried. The
+//! chance times the number of URLs to be hidden is what may be lost; so pairs go on being fetched
+//! after the rule is in force, the fewer the more have agreed ([`Settings::share_after`]). The
+//! share of true rules is at first that of their shape ([`super::shape`]), then that of the site
+//! itself: where half of what repeats itself is refuted, as in a repository that shows each file at
+//! each commit, all URLs of a rule are fetched until twenty or thirty of them have agreed. And
+//! where that became known only after a rule had hidden its URLs, some of these are fetched before
+//! the crawl ends, as many as would have been ([`Settings::agreed_among`]).
 //!
 //! What agreed is counted in each place of the site for itself, and for each value of a parameter
 //! until eight were without effect ([`super::proven`]): a list is cut where other views say nothing
@@ -30,8 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
-use super::evidence::{Doc, Page};
-use super::fetched::speaks;
+use super::evidence::{Doc, Documents, Page, Text};
+use super::fetched::{Fetched, of_page, speaks};
 use super::live::rewrite;
 use super::prior;
 use super::proven::Proven;
@@ -70,6 +71,9 @@ const ODDS_WEIGHT: f64 = 5.0;
 /// twice the odds it is all of them.
 const SHARE_MAX: f64 = 0.5;
 
+/// Documents that are told apart in one trial.
+const DOCUMENTS_MAX: usize = 64;
+
 /// Pairs in one place beyond which more of them say nothing new.
 const AGREED_MAX: u32 = 10_000;
 
@@ -77,7 +81,7 @@ const AGREED_MAX: u32 = 10_000;
 const URLS_MAX: u32 = 1_000_000;
 
 /// How a trial by pairs stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pairs {
     /// Documents that the crawl held under two URLs when the trial began.
     pub(crate) known: u32,
@@ -85,9 +89,30 @@ pub(crate) struct Pairs {
     pub(crate) same: u32,
     pub(crate) failed: u32,
     pub(crate) unclear: u32,
+    /// Documents that agreed, and those of them that did in a URL that was fetched since: many
+    /// forms of one list say what the rule does to that list.
+    #[serde(default)]
+    documents: BTreeSet<u64>,
+    #[serde(default)]
+    fetched: BTreeSet<u64>,
 }
 
 impl Pairs {
+    /// Returns how a trial begins, given the documents that the crawl holds under two URLs.
+    fn of(documents: BTreeSet<u64>) -> Pairs {
+        let known = u32::try_from(documents.len()).unwrap_or(u32::MAX);
+        Pairs { known, documents, ..Pairs::default() }
+    }
+
+    /// Takes in that a URL showed what the rule said, and of which document.
+    fn agree(&mut self, document: u64) {
+        self.same += 1;
+        if self.fetched.len() < DOCUMENTS_MAX {
+            self.documents.insert(document);
+            self.fetched.insert(document);
+        }
+    }
+
     /// Returns how the trial stands, where `elsewhere` pairs agreed on other sites.
     pub(crate) fn standing(&self, is_told: bool, elsewhere: u32, settings: &Settings) -> Standing {
         let (all, new) = settings.pairs_needed(is_told);
@@ -95,7 +120,8 @@ impl Pairs {
         if self.failed > u32::from(agreed >= FORGIVES_AFTER) {
             return Standing::Refuted;
         }
-        if agreed >= all && self.same >= new {
+        let count = |documents: &BTreeSet<u64>| u32::try_from(documents.len()).unwrap_or(u32::MAX);
+        if count(&self.documents) + elsewhere / POOLED >= all && count(&self.fetched) >= new {
             return Standing::Accepted;
         }
         if self.unclear > 2 * self.same + 10 {
@@ -106,7 +132,7 @@ impl Pairs {
 }
 
 impl Settings {
-    /// Returns how many pairs prove a rule, and how many of them must be fetched after it was
+    /// Returns how many documents prove a rule, and how many of them must be fetched after it was
     /// found: what holds on other sites, or was told beforehand, needs half as many.
     pub(crate) fn pairs_needed(&self, is_told: bool) -> (u32, u32) {
         if is_told {
@@ -214,8 +240,7 @@ impl RuleBook {
         for id in candidates.into_iter().take(room) {
             let sampled = self.sampled(id, &urls)?;
             let Some(entry) = self.entries.get_mut(&id) else { continue };
-            let known = u32::try_from(sampled.same.len()).unwrap_or(u32::MAX);
-            entry.pairs = Pairs { known, ..Pairs::default() };
+            entry.pairs = Pairs::of(sampled.same);
             entry.proven = sampled.proven;
             entry.refused.clear();
             self.become_state(id, RuleState::Shadow, "on trial", now);
@@ -275,15 +300,16 @@ impl RuleBook {
         &mut self,
         id: RuleId,
         (url, key): (&CrawlUrl, &CrawlUrl),
-        finding: Finding,
+        (shown, finding): (Fetched, Finding),
         now: Timestamp,
     ) {
         let elsewhere = self.agreed_elsewhere(id);
+        let document = self.witness(url, shown);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
         match finding {
             Finding::Same => {
-                pairs.same += 1;
+                pairs.agree(document);
                 evidence.draws_same += 1;
                 let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
                 proven.add(url, key);
@@ -313,6 +339,13 @@ impl RuleBook {
             }
             Standing::Exhausted => self.retire(id, "not provable", now),
         }
+    }
+
+    /// Returns which document a page of a site is, as far as that is known of its text.
+    fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
+        let Fetched::Page { text: Text::Main(text), .. } = shown else { return 0 };
+        let window = self.miner.window(&url.site());
+        window.map_or(0, |window| window.documents.witness_of_text(&text))
     }
 
     /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
@@ -371,10 +404,11 @@ impl RuleBook {
             let (key, by) = rewrite(&rules, url).unwrap_or_else(|| (url.clone(), Vec::new()));
             groups.entry(key).or_default().push(Seen { page, url, rewritten: by.contains(&id) });
         }
+        let documents = &window.documents;
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
-                if let Some(witness) = seen.agrees(others, &rules, key) {
+                if let Some(witness) = seen.agrees(others, (&rules, key), documents) {
                     sampled.same.insert(witness);
                     proven.add(seen.url, key);
                 }
@@ -392,12 +426,14 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns the document that the page shares with another one of its key.
+    /// Returns the document that the page shares with another one of its key. One that is contained
+    /// in the other is none, nor is one with the same text among other words: what an audit would
+    /// doubt proves nothing either.
     fn agrees<'s>(
         &self,
         mut others: impl Iterator<Item = &'s Seen<'s>>,
-        rules: &SiteRules,
-        key: &CrawlUrl,
+        (rules, key): (&SiteRules, &CrawlUrl),
+        documents: &Documents,
     ) -> Option<u64> {
         if let Some((true, target)) = &self.page.declared {
             let target = CrawlUrl::parse(target).ok()?;
@@ -405,7 +441,12 @@ impl Seen<'_> {
             return (led == *key).then(|| xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes()));
         }
         let doc: Doc = self.page.doc.filter(|_| speaks(self.page))?;
-        let same = others.any(|other| speaks(other.page) && other.page.doc == Some(doc));
-        same.then_some(u64::from(doc))
+        let shown = of_page(self.page);
+        let differs = |other: &Page| {
+            let texts = shown.zip(of_page(other));
+            texts.is_some_and(|(a, b)| a.differs_from(b) || a.differs_around(b))
+        };
+        let is_same = |other: &Page| speaks(other) && other.doc == Some(doc) && !differs(other);
+        others.any(|other| is_same(other.page)).then(|| documents.witness(doc))
     }
 }

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::rule::RuleKind;
 use super::sketch::mix;
-use super::validate::features;
+use super::validate::{features, server};
 use crate::url::CrawlUrl;
 
 /// Most places of one kind that a rule is proved in; more first segments than this are names of
@@ -36,10 +36,11 @@ pub(crate) type Places = [u64; KINDS];
 /// Returns the places of a site that a URL belongs to: what its parameters are called, and the
 /// first directory of its path and the second one in it, which is where software that serves
 /// several projects says what it shows of one. `key` is the URL's key: hosts that are one by other
-/// rules have their places in common.
+/// rules have their places in common. The ports of a host have none in common, since another port
+/// is another program.
 pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
     let [_, first, second, names] = features(url);
-    let host = key.host_str();
+    let host = server(key);
     let is_directory = url.path()[1..].split('/').nth(2).is_some();
     let second = if is_directory { second.as_str() } else { "" };
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
@@ -193,6 +194,27 @@ mod tests {
             proven.add(&url(&format!("/x?a={value}")), &url("/x"));
         }
         assert_eq!(seen(&proven, "/x?a=999"), None, "enough is known of it");
+    }
+
+    /// What was proved of the server on one port of a machine held for what another one serves.
+    #[test]
+    fn the_ports_of_a_host_are_places_of_their_own() {
+        let url = |port: &str, item: u32| {
+            CrawlUrl::parse(&format!("http://example.com{port}/list/part/{item}?sid=1")).unwrap()
+        };
+        let mut proven = Proven::default();
+        for item in 0..20 {
+            proven.add(&url(":8001", item), &url(":8001", item));
+        }
+        let on = |port: &str| places(&url(port, 1), &url(port, 1));
+        assert!(on(":8001").iter().all(|place| proven.holds_in(*place)));
+        for other in [":8002", ""] {
+            assert!(!on(other).iter().any(|place| proven.holds_in(*place)), "port {other}");
+            assert_eq!(proven.least_in(&on(other)), 0, "port {other}");
+        }
+        assert_eq!(on(":80"), on(""), "one server, written in two ways");
+        let secure = CrawlUrl::parse("https://example.com/list/part/1?sid=1").unwrap();
+        assert_eq!(places(&secure, &secure), on(""), "and with encryption it is the same one");
     }
 
     #[test]

@@ -42,12 +42,12 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
-    /// Pairs of pages that prove a rule in a crawl that enforces rules, where nothing is probed:
-    /// one key, two URLs, one document. Rules that were proved elsewhere or that the site
+    /// Documents that prove a rule in a crawl that enforces rules, where nothing is probed: each
+    /// was fetched under two URLs of one key. Rules that were proved elsewhere or that the site
     /// declares need half as many.
     pub pairs_min: u32,
-    /// Of these, the pairs whose second URL was fetched after the rule was found: what led to the
-    /// rule agrees with it in any case.
+    /// Of these, the documents whose second URL was fetched after the rule was found: what led to
+    /// the rule agrees with it in any case.
     pub pairs_new_min: u32,
     /// What one lost document costs, in fetches; it decides how many pairs are fetched after a
     /// rule is in force, if one rule in fifty that repeats itself is wrong.
@@ -357,7 +357,7 @@ fn stratify(urls: &[(CrawlUrl, CrawlUrl)]) -> Vec<String> {
 }
 
 /// Returns the host of a URL, the templates of its first two segments, and the names of its
-/// parameters.
+/// parameters. What listens on a port of its own is a server of its own.
 pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let mut segments = url.path()[1..].split('/');
     let mut segment = || template(segments.next().unwrap_or_default());
@@ -365,7 +365,14 @@ pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let names: BTreeSet<&str> =
         query.split('&').map(|part| part.split('=').next().unwrap_or_default()).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    [url.host_str().to_owned(), segment(), segment(), names.join("&")]
+    [server(url), segment(), segment(), names.join("&")]
+}
+
+/// Returns the host of a URL, with its port where that is not the one of its scheme: with and
+/// without encryption a host serves the same.
+pub(super) fn server(url: &CrawlUrl) -> String {
+    let port = url.as_url().port();
+    port.map_or_else(|| url.host_str().to_owned(), |port| format!("{}:{port}", url.host_str()))
 }
 
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].

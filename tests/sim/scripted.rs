@@ -10,7 +10,9 @@ use crawler::db::Db;
 use crawler::db::families::urls;
 use crawler::dns::{DnsFailure, Resolve, Resolved};
 use crawler::dust::{Rule, RuleKind, RuleSet, Scope, Source};
-use crawler::fetch::{Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Timing};
+use crawler::fetch::{
+    Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Timing, Truncated,
+};
 use crawler::filter::Filter;
 use crawler::frontier::UrlState;
 use crawler::url::{CrawlUrl, Host};
@@ -22,8 +24,12 @@ use super::{Crash, START, World, balanced};
 pub(super) enum Page {
     /// 200 with this body.
     Html(String),
+    /// 200 with the beginning of this body: then the connection breaks.
+    Cut(String),
     /// 302 to this place.
     Moved(&'static str),
+    /// 403 with this body.
+    Denied(String),
     /// 404.
     Missing,
     /// The connection breaks.
@@ -86,9 +92,12 @@ impl Fetch for Scripted {
     async fn fetch(&self, request: Request) -> Outcome {
         let page = (self.script)(&request.url);
         self.asked.lock().expect("nobody breaks here").push(request.url.to_string());
+        let truncated = matches!(page, Page::Cut(_)).then_some(Truncated::Disconnect);
         let (status, location, body) = match page {
             Page::Html(html) => (200, None, html),
+            Page::Cut(html) => (200, None, html[..html.len() / 2].to_owned()),
             Page::Moved(to) => (302, Some(to), String::new()),
+            Page::Denied(html) => (403, None, html),
             Page::Missing => (404, None, "not here".to_owned()),
             Page::Broken => return self.failed(Failure::ClosedEarly),
             Page::Ours => return self.failed(Failure::LocalFailure),
@@ -110,7 +119,7 @@ impl Fetch for Scripted {
             wire_body: body.clone(),
             payload: body.clone(),
             body,
-            truncated: None,
+            truncated,
             address: [127, 0, 0, 1].into(),
             tls: None,
             began: self.clock.now(),
@@ -219,6 +228,53 @@ async fn what_leads_elsewhere_stands_for_no_other_form() {
     // One is the page, and the one that was suppressed last is a measure of the rule.
     assert_eq!(hidden, 2, "{:?}", crawled.asked);
     assert_eq!(forms.iter().map(|url| crawled.fetches(url)).sum::<usize>(), 2);
+}
+
+/// Crawls pages of which each is found under an old session first, where the server fails in this
+/// way, and under four others later; returns how many of the eight were fetched under any of those.
+async fn fetched_in_spite_of(failure: fn(&str) -> Page) -> usize {
+    const PAGES: usize = 8;
+    let forms = |page: usize| ["a", "b", "c", "d"].map(|sid| format!("/p{page}?sid={sid}"));
+    let mut world = empty();
+    world.filter.extract_errors = true;
+    let crawled = world
+        .scripted(vec![drop_parameter("sid")], move |url| match url.path_and_query() {
+            "/" => {
+                let old = (0..PAGES).map(|page| format!("/p{page}?sid=old"));
+                let links: Vec<String> = old.chain(["/1".to_owned()]).collect();
+                Page::text("home", &links.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            "/1" => {
+                let links: Vec<String> = (0..PAGES).flat_map(forms).collect();
+                Page::text("first", &links.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            target if target.ends_with("?sid=old") => failure(url.path()),
+            target if target.starts_with("/p") => Page::text(url.path(), &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let is_fetched = |tail: &String| crawled.fetches(&format!("http://a.test{tail}")) > 0;
+    (0..PAGES).filter(|page| forms(*page).iter().any(is_fetched)).count()
+}
+
+/// A script that died answered 200 with nothing, and that stood for the page under all other
+/// sessions; so did the part that came before the connection broke.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_empty_or_cut_off_stands_for_no_other_form() {
+    assert_eq!(fetched_in_spite_of(|_| Page::Html(String::new())).await, 8);
+    let cut = |path: &str| Page::Cut(format!("<p>{}</p>", title(path).repeat(80)));
+    assert_eq!(fetched_in_spite_of(cut).await, 8);
+}
+
+/// What a page led to was hidden for that page in the moment in which this came to nothing.
+#[tokio::test(start_paused = true)]
+async fn what_comes_to_nothing_does_not_stand_for_what_it_leads_to() {
+    fn again(path: &str) -> String {
+        format!("<a href=\"{path}?sid=a\">log in again</a>")
+    }
+    assert_eq!(fetched_in_spite_of(|path| Page::Denied(again(path))).await, 8);
+    let cut = |path: &str| Page::Cut(format!("{}<p>{}</p>", again(path), title(path).repeat(80)));
+    assert_eq!(fetched_in_spite_of(cut).await, 8);
 }
 
 /// Each fault of our own machine took one of the tries that a URL has.
