@@ -655,7 +655,7 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        state.learner = Learner::Thread { tell, said, dropped: 0, asked: 0 };
+        state.learner = Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 };
         saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
         let miner = std::thread::spawn(move || {
             let asked = told.recv().expect("it is asked for its last words");

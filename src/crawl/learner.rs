@@ -27,6 +27,10 @@ const WAITING_MAX: usize = 4096;
 /// Pages of all sites between two checkpoints.
 const CHECKPOINT_EVERY: u64 = 1000;
 
+/// Waits in a row in which the miner says nothing, after which it is not waited for any more: a
+/// mining takes seconds, on a busy machine a minute.
+const SILENCES_MAX: u32 = 24;
+
 /// Probes asked for at a time and site.
 const PROBES_MAX: usize = 8;
 
@@ -127,6 +131,8 @@ pub(super) enum Learner {
         dropped: u64,
         /// Checkpoints that were asked for.
         asked: u64,
+        /// Waits for its last words, in a row, in which it said nothing.
+        silences: u32,
     },
 }
 
@@ -150,7 +156,7 @@ impl Learner {
             }
         };
         std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
-        Ok(Learner::Thread { tell, said, dropped: 0, asked: 0 })
+        Ok(Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 })
     }
 
     /// Tells the miner something; returns what it says at once.
@@ -176,7 +182,8 @@ impl Learner {
     }
 
     /// Returns what the miner has to say up to a checkpoint, at the end of a run, and whether that
-    /// is all: it waits for a mining that is under way, at most as long as `patience`.
+    /// is all: it waits for a mining that is under way, at most as long as `patience`, and is not
+    /// waited for any more once it has been silent too often.
     pub(super) fn last_words(&mut self, patience: std::time::Duration) -> (Vec<Said>, bool) {
         let number = match self {
             Learner::Thread { asked, .. } => {
@@ -186,13 +193,23 @@ impl Learner {
             Learner::Off | Learner::Inline(_) => 0,
         };
         let mut answers = self.tell(Tell::Checkpoint(number));
-        let Learner::Thread { said, .. } = self else { return (answers, true) };
+        let Learner::Thread { said, silences, .. } = self else { return (answers, true) };
         loop {
             match said.recv_timeout(patience) {
                 // Checkpoints that come by themselves, or that were asked for before, are not it.
                 Ok(Said::Heard(heard)) if heard == number => return (answers, true),
-                Ok(answer) => answers.push(answer),
-                Err(RecvTimeoutError::Timeout) => return (answers, false),
+                Ok(answer) => {
+                    *silences = 0;
+                    answers.push(answer);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    *silences += 1;
+                    let is_lost = *silences >= SILENCES_MAX;
+                    if is_lost {
+                        tracing::error!("the miner does not answer; what it found last is lost");
+                    }
+                    return (answers, is_lost);
+                }
                 // A miner that is gone says nothing more.
                 Err(RecvTimeoutError::Disconnected) => return (answers, true),
             }
@@ -367,7 +384,7 @@ mod tests {
     fn a_miner_that_is_still_at_work_has_not_said_its_last_words() {
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        let mut learner = Learner::Thread { tell, said, dropped: 0, asked: 0 };
+        let mut learner = Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 };
         let mut last_words = || {
             let (said, is_done) = learner.last_words(std::time::Duration::ZERO);
             (said.len(), is_done)
@@ -379,6 +396,8 @@ mod tests {
         saying.send(Said::Heard(3)).unwrap();
         assert_eq!(last_words(), (0, true));
         assert_eq!(told.try_iter().count(), 3);
+        let waits = std::iter::repeat_with(&mut last_words).take_while(|(_, is_done)| !is_done);
+        assert_eq!(waits.count(), SILENCES_MAX as usize - 1, "nobody waits for ever");
         drop(saying);
         assert_eq!(last_words(), (0, true), "it is gone");
     }
