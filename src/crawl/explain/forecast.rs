@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::judged::{Gate, RobotsSaid, RulesSaid};
 use crate::db::families::meta;
 use crate::db::{Db, DbError};
-use crate::filter::Reason;
+use crate::filter::Filter;
 
 /// What would become of a URL if the crawl met it now, as a seed or as a link of its own host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,8 +28,7 @@ pub struct Forecast {
 /// Counts the pages whose links were not followed.
 pub(super) fn unfollowed(db: Option<&Db>) -> Result<BTreeMap<&'static str, u64>, DbError> {
     let counts = db.map(meta::reasons).transpose()?.flatten().unwrap_or_default();
-    let reasons = [Reason::PageNofollow, Reason::SoftError, Reason::DuplicateContent];
-    let codes = reasons.iter().map(Reason::code);
+    let codes = Filter::UNFOLLOWED.map(|reason| reason.code()).into_iter();
     Ok(codes.filter_map(|code| Some((code, *counts.get(code)?))).collect())
 }
 
