@@ -119,7 +119,7 @@ impl Wire {
         let mut pace = pace.lock().await;
         let settings = self.rules.of(host.as_str()).clone();
         let asked = self.clock.now();
-        let due = pace.earliest(&settings);
+        let due = pace.earliest(&settings, asked);
         tokio::time::sleep(due.since(asked)).await;
         let waited = due.since(asked);
         let resolved = self.resolver.resolve(&host).await;

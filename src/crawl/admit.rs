@@ -74,7 +74,9 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         // It may have waited until its hours were over, or never have been asked before.
-        if let Some(opens) = self.frontier.closed_until(lease.host, now) {
+        let active = self.frontier.active(lease.host);
+        let opens = active.map(|active| self.frontier.earliest(&active.record, now));
+        if let Some(opens) = opens.filter(|opens| *opens > now) {
             return self.hold(lease, opens, now).map(|()| None);
         }
         match lease.waiting.errand {

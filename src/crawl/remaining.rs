@@ -198,7 +198,8 @@ impl Round {
         }
         let politeness = known.frontier.rules().of(record.name.as_str());
         let now = known.now.as_millis() as f64;
-        let wait = known.frontier.earliest(record).since(known.now).as_secs_f64() * 1000.0;
+        let wait =
+            known.frontier.earliest(record, known.now).since(known.now).as_secs_f64() * 1000.0;
         let latency = record.pace.latency().as_secs_f64() * 1000.0;
         let step = step_ms(record, politeness, latency);
         let real = trend.map_or(step, |trend| trend.step_ms);

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::front::Selector;
 use super::politeness::{Behaviour, GapReason, Grouping, Rest, Rules};
 use super::record::{HostId, HostRecord, HostStatus, PRIORITIES, Place};
-use super::window::Window;
 use crate::clock::{Span, Timestamp};
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin};
 
@@ -460,7 +459,7 @@ impl Frontier {
         }
         let others_wait = self.selector.waiting() > 0;
         let settings = self.rules.of(active.record.name.as_str());
-        let earliest = active.record.pace.earliest(settings);
+        let earliest = active.record.pace.earliest(settings, now);
         if others_wait && earliest.since(now) > self.settings.snooze_after.get() {
             return Parting::Snoozed(earliest);
         }
@@ -559,18 +558,12 @@ impl Frontier {
         &self.settings
     }
 
-    /// Returns the earliest time at which a host may be fetched, its group and hours included.
-    pub fn earliest(&self, record: &HostRecord) -> Timestamp {
-        let own = record.pace.earliest(self.rules.of(record.name.as_str()));
+    /// Returns the first moment from `now` on at which a host may be fetched: after its rest and
+    /// that of its group, and within its allowed hours.
+    pub fn earliest(&self, record: &HostRecord, now: Timestamp) -> Timestamp {
         let group = self.groups.get(&self.group_key(record));
-        own.max(group.map_or(Timestamp::ZERO, |group| group.next_allowed))
-    }
-
-    /// Returns when the allowed hours of an active host begin again, if they are over.
-    pub fn closed_until(&self, id: HostId, now: Timestamp) -> Option<Timestamp> {
-        let settings = self.rules.of(self.hosts.get(&id)?.record.name.as_str());
-        let opens = Window::next_open(&settings.windows, now);
-        (opens > now).then_some(opens)
+        let rested = group.map_or(now, |group| group.next_allowed.max(now));
+        record.pace.earliest(self.rules.of(record.name.as_str()), rested)
     }
 
     fn list_host(&mut self, id: HostId) {
@@ -579,7 +572,9 @@ impl Frontier {
         if active.in_flight || !active.has_work() {
             return;
         }
-        let at = active.record.pace.earliest(self.rules.of(active.record.name.as_str()));
+        // Its hours may be over when its turn comes: that is asked of the lease.
+        let settings = self.rules.of(active.record.name.as_str());
+        let at = active.record.pace.earliest(settings, Timestamp::ZERO);
         let group = active.group;
         if let Some(state) = self.groups.get_mut(&group) {
             state.members.insert((at, id));
