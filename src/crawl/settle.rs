@@ -152,13 +152,19 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match &*visit.outcome {
-            Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
+            Outcome::Failed(failed) => {
+                if visit.outcome.is_busy() && self.put_off_busy(batch, admitted)? {
+                    line.then = "busy".to_owned();
+                    return Ok(());
+                }
+                self.settle_failed(batch, admitted, failed, line, now)
+            }
             Outcome::Answer(answer) => {
                 if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
                     line.then = "retry".to_owned();
                     return Ok(());
                 }
-                if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
+                if visit.outcome.is_busy() && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
                 }
@@ -726,10 +732,13 @@ fn is_fault_of_ours(failure: Failure) -> bool {
 fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
     match &*visit.outcome {
-        Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
+        Outcome::Answer(answer) if visit.outcome.is_busy() => {
             Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(_) if visit.outcome.is_busy() => {
+            Behaviour::Busy { took, retry_after: None }
+        }
         Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
         Outcome::Failed(failed) => match failed.failure.retry().host_failures_max {
             Some(most) => Behaviour::Unreachable { took, most },

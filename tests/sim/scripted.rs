@@ -30,6 +30,8 @@ pub(super) enum Page {
     Broken,
     /// Our own machine fails.
     Ours,
+    /// The server wants to be asked less.
+    Calm,
 }
 
 impl Page {
@@ -92,6 +94,7 @@ impl Fetch for Scripted {
             Page::Missing => (404, None, "not here".to_owned()),
             Page::Broken => return self.failed(Failure::ClosedEarly),
             Page::Ours => return self.failed(Failure::LocalFailure),
+            Page::Calm => return self.failed(Failure::EnhanceYourCalm),
         };
         let mut head = format!("HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n");
         let mut headers = vec![("content-type".to_owned(), "text/html".into())];
@@ -237,6 +240,28 @@ async fn faults_of_ours_are_no_tries() {
         })
         .await;
     assert_eq!(crawled.fetches("http://a.test/p"), 6, "{:?}", crawled.summary.reasons);
+    assert_eq!(crawled.summary.counters.failed, 0);
+}
+
+/// As a 429 does, and the URL has lost no try by it.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_wants_calm_has_a_longer_rest_each_time() {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let noted = times.clone();
+    let crawled = empty()
+        .scripted(Vec::new(), move |url| match url.path_and_query() {
+            "/" => Page::text("home", &["/p"]),
+            "/p" => {
+                let mut times = noted.lock().expect("nobody breaks here");
+                times.push(tokio::time::Instant::now());
+                if times.len() <= 5 { Page::Calm } else { Page::text("page", &[]) }
+            }
+            _ => Page::Missing,
+        })
+        .await;
+    let times = times.lock().expect("nobody breaks here");
+    let rests: Vec<u64> = times.windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
+    assert_eq!(rests, [60, 120, 240, 480, 960], "{:?}", crawled.summary.reasons);
     assert_eq!(crawled.summary.counters.failed, 0);
 }
 
