@@ -29,7 +29,7 @@ const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 
 /// How long a host rests when one of its URLs is put off without a request: else nothing would slow
 /// a queue that holds nothing else.
-const PUT_OFF: Duration = Duration::from_secs(1);
+pub(super) const PUT_OFF: Duration = Duration::from_secs(1);
 
 /// The reason of URLs of which no robots.txt could be had.
 pub(super) const ROBOTS_UNREACHABLE: &str = "robots-unreachable";

@@ -27,7 +27,7 @@ use crate::db::families::{dust, hosts, line, suppressed};
 use crate::db::{Batch, Db};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
 use crate::filter::Filter;
-use crate::frontier::{Frontier, HostStatus, PRIORITIES};
+use crate::frontier::{Frontier, HostStatus, PRIORITIES, Standing};
 use crate::robots;
 use crate::url::CrawlUrl;
 
@@ -122,6 +122,7 @@ impl State {
             texts: HostTexts::new(parts.repeats.hosts_held),
             repeats: parts.repeats,
             lookups: Vec::new(),
+            in_lookup: HashSet::new(),
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
@@ -213,11 +214,16 @@ impl State {
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
         }
-        let mut given_up = Vec::new();
+        let (mut given_up, mut stranded) = (Vec::new(), Vec::new());
         hosts::each(&db, |record| {
             self.count_closed(&record.status);
             if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
                 given_up.push(record.id);
+            }
+            if let Standing::InGroup(group, _) = record.standing
+                && self.frontier.group_of(&record).0 != group
+            {
+                stranded.push(record.id);
             }
             true
         })?;
@@ -239,6 +245,7 @@ impl State {
         self.session.ended.clear();
         self.session.runs += 1;
         self.commit(batch, now)?;
+        self.call_stranded(&stranded, now)?;
         Ok(resumed)
     }
 

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::db::families::hosts;
 use crate::db::families::meta::Counters;
 use crate::db::{Db, DbError};
-use crate::frontier::{Frontier, Grouping, HostId, HostRecord, Politeness};
+use crate::frontier::{Frontier, HostId, HostRecord, Politeness};
 use crate::robots;
 
 /// Hosts that one tick looks at: some milliseconds.
@@ -220,8 +220,7 @@ impl Round {
             let (host, backlog) = (record.name.to_string(), record.queued);
             self.slowest = Some(Slowest { host, backlog, gap_ms: step as u64 });
         }
-        if politeness.group != Grouping::Host
-            && let Some(group) = record.group
+        if let Some(group) = known.frontier.group(record)
             && (self.groups.len() < GROUPS_MAX || self.groups.contains_key(&group))
         {
             let delay = politeness.group_delay.get().as_secs_f64() * 1000.0;

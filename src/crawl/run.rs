@@ -375,6 +375,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             path: waiting.path.clone(),
             via: admitted.via.clone(),
             rules_version: admitted.rules_version,
+            group: self.state.group_by_address(admitted.lease.host),
             robots: admitted.robots.clone(),
             usage: admitted.usage.clone(),
             validators: admitted.validators.clone(),
@@ -455,6 +456,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             address: None,
             resolved: None,
             page: None,
+            moved: None,
             not_archived: None,
             written: None,
         }

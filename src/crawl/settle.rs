@@ -24,7 +24,7 @@ use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
-use crate::frontier::{Behaviour, DoneState, Errand, Grouping, HostStatus, Lease, Rest, UrlState};
+use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -55,6 +55,14 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
+        if let Some(address) = visit.moved {
+            if let Some(addresses) = &visit.resolved {
+                let host = admitted.lease.waiting.url.host();
+                self.note_addresses(&mut batch, &host, addresses, visit.ended)?;
+            }
+            self.regroup(&mut batch, admitted.lease, address, now)?;
+            return self.commit(batch, now);
+        }
         self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
@@ -643,12 +651,10 @@ impl State {
             digest: visit.written.as_ref().and_then(|w| w.payload_digest.clone()),
             ..Line::default()
         };
-        if self.frontier.rules().all().group != Grouping::Host {
-            let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
-            line.group = record.and_then(|record| record.group);
-            let gap = self.frontier.rules().all().group_delay.get();
-            line.group_gap_ms = line.group.map(|_| gap.as_millis() as u64);
-        }
+        let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
+        line.group = record.and_then(|record| self.frontier.group(record));
+        let gap = self.frontier.rules().all().group_delay.get();
+        line.group_gap_ms = line.group.map(|_| gap.as_millis() as u64);
         match &*visit.outcome {
             Outcome::Failed(failed) => {
                 line.failure = Some(failed.failure.name().to_owned());
@@ -707,16 +713,6 @@ fn junk_code(junk: Junk) -> &'static str {
         Junk::Consent => "junk:consent",
         Junk::EmptyResult => "junk:empty-result",
     }
-}
-
-/// Returns the number of the politeness group of an address: /24 of IPv4 is too much to assume one
-/// server, so it is the address itself; of IPv6 the /64, which one machine usually holds.
-pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
-    let text = match address.to_canonical() {
-        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
-        std::net::IpAddr::V6(v6) => v6.octets()[..8].to_vec(),
-    };
-    xxhash_rust::xxh3::xxh3_64(&text) >> 1
 }
 
 /// True for a fault that says nothing of the host.

@@ -3,7 +3,7 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use lru::LruCache;
@@ -76,7 +76,10 @@ pub struct State {
     pub(super) models: Models,
     pub(super) texts: HostTexts,
     pub(super) repeats: RepeatSettings,
+    /// Hosts whose address must be looked up; taken by the loop at once.
     pub(super) lookups: Vec<(HostId, Host)>,
+    /// Hosts whose address is being looked up: as many as the frontier keeps back queues for.
+    pub(super) in_lookup: HashSet<HostId>,
     pub(super) line_cursors: [u64; PRIORITIES],
     pub(super) drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,

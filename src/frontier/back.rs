@@ -331,9 +331,20 @@ impl Frontier {
     }
 
     fn group_key(&self, record: &HostRecord) -> u64 {
-        match (self.rules.all().group, record.group) {
-            (Grouping::Host, _) | (_, None) => u64::from(record.id.0),
-            (_, Some(group)) => group | SHARED,
+        match self.group(record) {
+            None => u64::from(record.id.0),
+            Some(group) => group | SHARED,
+        }
+    }
+
+    /// Returns the number of a host's group, where a second unit is kept apart and the host's is
+    /// known. Of an address it is what was noted last, unless that was under another grouping.
+    pub fn group(&self, record: &HostRecord) -> Option<u64> {
+        let site = || group_number(record.name.site().as_str().as_bytes());
+        match self.rules.all().group {
+            Grouping::Host => None,
+            Grouping::RegistrableDomain => Some(site()),
+            Grouping::Ip => record.group.filter(|group| *group != site()),
         }
     }
 
@@ -428,6 +439,20 @@ impl Frontier {
             active.buffer.push_front(lease.waiting.clone());
         }
         self.release(lease, now)
+    }
+
+    /// Ends a lease of a host that belongs to another group than was known: it goes back into line.
+    /// Nothing is changed on disk.
+    pub fn leave_group(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
+        let id = lease.host;
+        let (record, parting) = self.put_back(lease, now);
+        match parting {
+            Parting::Stays => {
+                let record = self.remove(id).map_or(record, |active| active.record);
+                (record, Parting::Rotated)
+            }
+            parting => (record, parting),
+        }
     }
 
     fn release(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
@@ -613,6 +638,26 @@ impl Frontier {
             self.heap.remove(&(at, key));
         }
     }
+}
+
+/// Returns the number of the group that these bytes name.
+fn group_number(name: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(name) >> 1
+}
+
+/// Returns the number of the group of an address: /24 of IPv4 is too much to assume one server, so
+/// it is the address itself; of IPv6 the /64, which one machine usually holds.
+pub fn group_of_address(address: std::net::IpAddr) -> u64 {
+    match address.to_canonical() {
+        std::net::IpAddr::V4(v4) => group_number(&v4.octets()),
+        std::net::IpAddr::V6(v6) => group_number(&v6.octets()[..8]),
+    }
+}
+
+/// Returns the number of the group of a host whose name has no address that is known: one of its
+/// own, in which it is asked for nothing until it has one.
+pub fn group_of_name(name: &Host) -> u64 {
+    group_number(format!("{name} ").as_bytes())
 }
 
 /// What becomes of a host that asks for more than is honoured, or cannot be reached.
