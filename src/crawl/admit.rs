@@ -55,11 +55,18 @@ pub(super) struct Admitted {
 }
 
 enum Leave {
-    Go { robots: Option<String> },
+    Go {
+        robots: Option<String>,
+    },
     Robots(CrawlUrl, u32),
     Hold(Timestamp),
+    /// Another host must answer first.
+    Await(Timestamp),
     Later,
-    Refuse { reason: &'static str, detail: String },
+    Refuse {
+        reason: &'static str,
+        detail: String,
+    },
 }
 
 impl State {
@@ -95,6 +102,16 @@ impl State {
                 self.start(lease, None, now).map(Some)
             }
             Leave::Hold(until) => self.hold(lease, until, now).map(|()| None),
+            Leave::Await(until) => {
+                if let Some(record) = self.frontier.record_mut(lease.host) {
+                    record.pace.hold_until(until);
+                }
+                let (record, parting) = self.frontier.put_aside(lease, until, now);
+                let mut batch = Batch::default();
+                self.part(&mut batch, record, parting)?;
+                self.commit(batch, now)?;
+                Ok(None)
+            }
             Leave::Later => {
                 let mut batch = Batch::default();
                 self.put_last(&mut batch, &lease, |_| ())?;
@@ -180,7 +197,7 @@ impl State {
             self.lose_robots(&mut batch, origin.clone(), why, now)?;
             self.commit(batch, now)?;
         }
-        Ok(Leave::Hold(now.plus(REDIRECT_POLL)))
+        Ok(Leave::Await(now.plus(REDIRECT_POLL)))
     }
 
     /// Counts a robots.txt as not answered, because the host that it redirects to does not answer.

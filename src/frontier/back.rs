@@ -441,6 +441,25 @@ impl Frontier {
         self.release(lease, now)
     }
 
+    /// Puts a URL back that waits for another host, until `until` at the longest. That one may be
+    /// among those that wait for a back queue, so the host gives its own away.
+    pub fn put_aside(
+        &mut self,
+        lease: Lease,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> (HostRecord, Parting) {
+        let (id, others_wait) = (lease.host, self.selector.waiting() > 0);
+        let (record, parting) = self.put_back(lease, now);
+        match parting {
+            Parting::Stays | Parting::Rotated if others_wait => {
+                let record = self.remove(id).map_or(record, |active| active.record);
+                (record, Parting::Snoozed(until))
+            }
+            parting => (record, parting),
+        }
+    }
+
     /// Ends a lease of a host that belongs to another group than was known: it goes back into line.
     /// Nothing is changed on disk.
     pub fn leave_group(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
