@@ -237,6 +237,7 @@ impl State {
             return self.start(lease, robots, now).map(Some);
         }
         if self.is_trapped(&lease.waiting.url) {
+            self.hold_in_part(&lease.waiting.url, now)?;
             return self.refuse(lease, TRAPPED, TRAPPED_DETAIL.to_owned(), now);
         }
         let rules = self.rules.snapshot();

@@ -14,6 +14,7 @@ use super::learner::{DustMode, Learner, Mind};
 use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};
 use super::outage::Outage;
+use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::state::{Configured, State};
@@ -120,6 +121,7 @@ impl State {
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
+            parked_parts: ParkedParts::default(),
             repeats: parts.repeats,
             lookups: Vec::new(),
             in_lookup: HashSet::new(),

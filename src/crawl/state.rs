@@ -17,6 +17,7 @@ use super::log::{CrawlLog, JsonLog};
 use super::models::Models;
 use super::near::NearMode;
 use super::outage::Outage;
+use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
@@ -75,6 +76,7 @@ pub struct State {
     pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     pub(super) models: Models,
     pub(super) texts: HostTexts,
+    pub(super) parked_parts: ParkedParts,
     pub(super) repeats: RepeatSettings,
     /// Hosts whose address must be looked up; taken by the loop at once.
     pub(super) lookups: Vec<(HostId, Host)>,
@@ -133,6 +135,7 @@ impl State {
         let db = &*self.db;
         self.hosts.flush(&mut batch, db);
         self.texts.flush(&mut batch, db);
+        self.parked_parts.flush(&mut batch, db);
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);

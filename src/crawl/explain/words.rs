@@ -94,7 +94,7 @@ pub(super) fn host_waits(
 }
 
 /// Writes a time as RFC 3339 text, as all JSON for people has it.
-pub(super) fn time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+pub(in crate::crawl) fn time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&at.to_rfc3339())
 }
 
