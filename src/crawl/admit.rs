@@ -21,7 +21,7 @@ use crate::url::{CrawlUrl, Fingerprint, Origin};
 const REDIRECT_POLL: Duration = Duration::from_secs(10);
 
 /// How long a redirected robots.txt may take before it counts as no answer.
-const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long an answer on one port speaks for a host that does not answer on another. Longer, and a
 /// machine that is gone would be asked for each of its URLs on the other port.

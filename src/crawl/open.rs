@@ -118,6 +118,7 @@ impl State {
             agent: parts.agent,
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            redirects_swept: now,
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),

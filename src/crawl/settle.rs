@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::admit::Admitted;
+use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::learn::{evidence, evidence_of, fetched_of};
@@ -38,6 +38,13 @@ const STALE_PAGES_MIN: u64 = 50;
 /// Words in one of two pages of the same main text by which they are told apart: a date or a
 /// counter has fewer.
 const OTHER_WORDS_MIN: u32 = 6;
+
+/// robots.txt files that redirect and are remembered until their targets have answered; 300 bytes
+/// each.
+const REDIRECTS_MAX: usize = 1 << 16;
+
+/// How long a host whose robots.txt redirects waits where that cannot be remembered.
+const REDIRECT_WAIT: Duration = Duration::from_secs(300);
 
 /// Other ports of a host whose robots.txt is heard for its Crawl-delay.
 const PORTS_HEARD_MAX: usize = 64;
@@ -611,6 +618,12 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let host = target.host();
+        if !self.has_room_for_redirect(&origin, now) {
+            // It is asked once more when others have been answered.
+            let id = self.host_id(&origin.host)?;
+            let later = now.plus(REDIRECT_WAIT);
+            return Ok(self.change_host(id, |record| record.pace.hold_until(later))?);
+        }
         if host != origin.host {
             let id = self.host_id(&host)?;
             let status = self.host(id)?.map(|record| record.status);
@@ -625,6 +638,21 @@ impl State {
         }
         self.pending_robots.insert(origin, PendingRobots { target, hops, since: now });
         Ok(())
+    }
+
+    /// Makes room for a robots.txt that redirects; returns false if there is none, since as many as
+    /// are remembered wait for their targets.
+    fn has_room_for_redirect(&mut self, origin: &Origin, now: Timestamp) -> bool {
+        let pending = &mut self.pending_robots;
+        if pending.len() < REDIRECTS_MAX || pending.contains_key(origin) {
+            return true;
+        }
+        // Those of hosts that nobody asks for any more; a walk costs, and once a while will do.
+        if now >= self.redirects_swept.plus(REDIRECT_PATIENCE) {
+            self.redirects_swept = now;
+            pending.retain(|_, one| now.since(one.since) < REDIRECT_PATIENCE);
+        }
+        pending.len() < REDIRECTS_MAX
     }
 
     fn line_of(&self, admitted: &Admitted, visit: &Visit) -> Line {
@@ -740,5 +768,41 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
             Some(most) => Behaviour::Unreachable { took, most },
             None => Behaviour::Good { took },
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+
+    /// Each host of a list of bare names whose robots.txt leads elsewhere took memory, until that
+    /// had answered or for ever.
+    #[test]
+    fn redirected_robots_txts_are_remembered_up_to_a_bound_and_not_for_ever() {
+        let (env, mut now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let target = url("http://www.example/robots.txt");
+        let origin = |n: usize| url(&format!("http://h{n}.example/")).origin();
+        for n in 0..REDIRECTS_MAX {
+            let pending = PendingRobots { target: target.clone(), hops: 1, since: now };
+            state.pending_robots.insert(origin(n), pending);
+        }
+        let follow = |state: &mut State, now: Timestamp| {
+            let mut batch = Batch::default();
+            let more = origin(REDIRECTS_MAX);
+            state.follow_robots(&mut batch, more, target.clone(), 1, now).unwrap();
+            state.commit(batch, now).unwrap();
+        };
+        follow(&mut state, now);
+        assert_eq!(state.pending_robots.len(), REDIRECTS_MAX);
+        let id = state.host_id(&origin(REDIRECTS_MAX).host).unwrap();
+        let record = state.host(id).unwrap().unwrap();
+        assert_eq!(record.pace.next_allowed, now.plus(REDIRECT_WAIT));
+        now = now.plus(REDIRECT_PATIENCE);
+        follow(&mut state, now);
+        assert_eq!(state.pending_robots.len(), 1);
     }
 }

@@ -72,6 +72,8 @@ pub struct State {
     pub(super) robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// When those that nobody asks for any more were last forgotten.
+    pub(super) redirects_swept: Timestamp,
     /// The port on which a host answered last, and when.
     pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     pub(super) models: Models,
