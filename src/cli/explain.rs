@@ -238,6 +238,16 @@ fn print(explanation: &Explanation, given: &str, no_crawl: bool) {
         let stale = if robots.stale { " (over)" } else { "" };
         row("", &format!("fetched {fetched}, believed until {until}{stale}"));
     }
+    if let Some(part) = &explanation.parked_part {
+        let since = part.since.map(|at| format!(" since {at}")).unwrap_or_default();
+        let (name, held) = (&part.name, number(part.urls));
+        row("parked part", &format!("{name}{since}: {}; {held} URLs held", part.reason));
+        let what = match part.leaves_out {
+            true => "is left out; `crawler ctl forgive` lets its host be crawled again",
+            false => "is one of those that are fetched there all the same",
+        };
+        row("", &format!("this URL {what}"));
+    }
     if let Some(host) = &explanation.host_state {
         let (queued, done) = (number(host.queued), number(host.done));
         row(

@@ -98,6 +98,7 @@ async fn on_loop(
         db,
         archive: config.dir.join(&config.archive.dir),
         clock: clock.clone(),
+        politeness: Arc::new(Rules::new(config.politeness.clone(), &config.host)),
         log_level: speech::louder(),
     };
     let control = open_control(config, steering, &visits);

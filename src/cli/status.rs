@@ -4,9 +4,13 @@ use serde_json::json;
 
 use super::output::{bytes, number};
 use super::{Answer, Common, Exit};
+use crate::crawl::parked::{ParkedPart, parked_parts};
 use crate::db::families::{hosts, meta};
 use crate::db::{Db, Family};
 use crate::frontier::HostStatus;
+
+/// Hosts, and parts of hosts, that are named.
+const NAMED_MAX: usize = 1000;
 
 /// Shows the counters of the last commit.
 pub(super) fn status(common: &Common) -> Answer {
@@ -20,12 +24,13 @@ pub(super) fn status(common: &Common) -> Answer {
         total += 1;
         open += u64::from(record.queued > 0 && record.is_open());
         if let HostStatus::Parked { reason, .. } = record.status
-            && parked.len() < 1000
+            && parked.len() < NAMED_MAX
         {
             parked.push((record.name.to_string(), reason));
         }
         true
     })?;
+    let parts = parked_parts(&db, NAMED_MAX)?;
     let state = if session.ended.is_empty() { "running or killed" } else { &session.ended };
     if common.json {
         let status = json!({
@@ -37,6 +42,7 @@ pub(super) fn status(common: &Common) -> Answer {
             "hosts": total,
             "hosts_waiting": open,
             "parked": parked,
+            "parked_parts": parts,
             "urls": db.estimate(Family::Urls),
             "disk": db.totals(),
         });
@@ -52,6 +58,10 @@ pub(super) fn status(common: &Common) -> Answer {
     println!("hosts      {} ({} with waiting URLs)", number(total), number(open));
     for (host, reason) in parked {
         println!("parked     {host}: {reason}");
+    }
+    for part in parts {
+        let ParkedPart { host, part, reason, urls, .. } = part;
+        println!("parked     {host}{part}: {reason}; {} URLs held", number(urls));
     }
     Ok(Exit::Complete)
 }

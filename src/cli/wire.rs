@@ -119,7 +119,7 @@ impl Wire {
         let mut pace = pace.lock().await;
         let settings = self.rules.of(host.as_str()).clone();
         let asked = self.clock.now();
-        let due = pace.earliest(&settings);
+        let due = pace.earliest(&settings, asked);
         tokio::time::sleep(due.since(asked)).await;
         let waited = due.since(asked);
         let resolved = self.resolver.resolve(&host).await;
@@ -134,9 +134,7 @@ impl Wire {
         let ended = self.clock.now();
         let took = ended.since(began);
         let behaviour = match &outcome {
-            Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
-                Behaviour::Busy { took, retry_after: None }
-            }
+            outcome if outcome.is_busy() => Behaviour::Busy { took, retry_after: None },
             Outcome::Answer(_) => Behaviour::Good { took },
             Outcome::Failed(_) => Behaviour::Unreachable { took, most: u32::MAX },
         };

@@ -75,11 +75,14 @@ impl Track {
             return None;
         }
         let from = std::mem::replace(&mut self.level, to);
+        Some(Transition { section: None, from, to, reason: self.in_words() })
+    }
+
+    /// Says what its pages have brought.
+    pub(super) fn in_words(&self) -> String {
         let percent = (self.share * 100.0).round();
         let of = self.pages.min(64);
-        let reason =
-            format!("{percent} % of its last {of} pages had new text, of {} in all", self.pages);
-        Some(Transition { section: None, from, to, reason })
+        format!("{percent} % of its last {of} pages had new text, of {} in all", self.pages)
     }
 
     fn push(&mut self, page: &Weight, settings: &TrapSettings) {

@@ -211,6 +211,20 @@ pub struct Transition {
 /// It is the first path segment with numbers made alike, or the file at the root that takes a
 /// query.
 pub fn section_of(path_and_query: &str) -> Option<u64> {
+    // Zero marks "no section" in the encoded form.
+    Some(xxh3_64(masked_section(path_and_query)?.as_bytes()).max(1))
+}
+
+/// Returns the name of the section that `path_and_query` belongs to, for people: the same for all
+/// addresses of the section. `#` stands for any number.
+pub fn section_name(path_and_query: &str) -> Option<String> {
+    let mut name = masked_section(path_and_query)?.replace('0', "#");
+    // It is ASCII in a normal form; any other text is cut where a letter ends.
+    name.truncate(name.floor_char_boundary(SECTION_NAME_MAX));
+    Some(format!("/{name}"))
+}
+
+fn masked_section(path_and_query: &str) -> Option<String> {
     let (path, query) = match path_and_query.split_once('?') {
         Some((path, query)) => (path, Some(query)),
         None => (path_and_query, None),
@@ -223,8 +237,7 @@ pub fn section_of(path_and_query: &str) -> Option<u64> {
     };
     let mut masked = String::with_capacity(first.len());
     mask(first, &mut masked);
-    // Zero marks "no section" in the encoded form.
-    Some(xxh3_64(masked.as_bytes()).max(1))
+    Some(masked)
 }
 
 /// Returns the shape of an address: the first three directories of its path with numbers made
@@ -368,6 +381,16 @@ impl HostTrap {
             Some(track) => track.pages < SHAPE_NEWS_MIN,
             None => self.shapes.len() < SHAPES_MAX / 2,
         }
+    }
+
+    /// Returns true if a section is parked, whatever is said of the host as a whole.
+    pub fn is_parked(&self, section: u64) -> bool {
+        find(&self.sections, section).is_some_and(|track| track.level == Level::Parked)
+    }
+
+    /// Says what the pages of a section have brought, if it is judged.
+    pub fn why(&self, section: u64) -> Option<String> {
+        find(&self.sections, section).map(Track::in_words)
     }
 
     /// Returns the share of new text over about the last 64 pages; 1 before the first.
@@ -560,6 +583,9 @@ fn place(tracks: &mut Vec<(u64, Track)>, key: u64, most: usize) -> &mut Track {
     });
     &mut tracks[place].1
 }
+
+/// Bytes of the name of a section.
+const SECTION_NAME_MAX: usize = 200;
 
 /// Directories of an address that are part of its shape.
 const SHAPE_DEPTH: usize = 3;

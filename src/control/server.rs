@@ -19,7 +19,8 @@ use crate::clock::Clock;
 use crate::crawl::census::{Census, census};
 use crate::crawl::steer::{By, Channel, Kind, Order, Refusal};
 use crate::crawl::{Command, Snapshot};
-use crate::db::Db;
+use crate::db::{Db, DbError};
+use crate::frontier::Rules;
 
 /// Least time between two counts of the state.
 const CENSUS_EVERY: Duration = Duration::from_secs(3);
@@ -67,6 +68,8 @@ pub struct Steering {
     pub archive: PathBuf,
     /// The time.
     pub clock: Arc<Clock>,
+    /// Politeness, for the hours in which hosts may be fetched: no order changes those.
+    pub politeness: Arc<Rules>,
     /// Changes what the program says of itself.
     pub log_level: ChangeLevel,
 }
@@ -89,7 +92,22 @@ pub struct Server {
     watchers: watch::Receiver<usize>,
     counted: Arc<watch::Sender<Option<Census>>>,
     /// What the last count is taken from.
-    last: Option<(Arc<Db>, PathBuf, Arc<Clock>)>,
+    last: Option<Countable>,
+}
+
+/// What is counted for observers.
+#[derive(Clone, Debug)]
+struct Countable {
+    db: Arc<Db>,
+    archive: PathBuf,
+    clock: Arc<Clock>,
+    politeness: Arc<Rules>,
+}
+
+impl Countable {
+    fn count(&self) -> Result<Census, DbError> {
+        census(&self.db, &self.archive, &self.politeness, self.clock.now())
+    }
 }
 
 struct Shared {
@@ -125,12 +143,15 @@ impl Server {
             dir: dir.display().to_string(),
             ..Status::default()
         };
-        let (db, archive) = (steering.db.clone(), steering.archive.clone());
         let counted = Arc::new(counted);
-        let last = Some((db.clone(), archive.clone(), steering.clock.clone()));
-        let clock = steering.clock.clone();
-        let count = keep_counting(db, archive, clock, counted.clone(), watched.clone());
-        let counting = tokio::spawn(count);
+        let countable = Countable {
+            db: steering.db.clone(),
+            archive: steering.archive.clone(),
+            clock: steering.clock.clone(),
+            politeness: steering.politeness.clone(),
+        };
+        let last = Some(countable.clone());
+        let counting = tokio::spawn(keep_counting(countable, counted.clone(), watched.clone()));
         let shared = Arc::new(Shared { steering, ended: ended_view, census, watchers, about });
         let serving = tokio::spawn(async move {
             serve(listener, shared).await;
@@ -156,9 +177,8 @@ impl Server {
         if *self.watchers.borrow() == 0 {
             return;
         }
-        let Some((db, archive, clock)) = self.last.take() else { return };
-        let count = move || census(&db, &archive, clock.now());
-        if let Ok(Ok(census)) = tokio::task::spawn_blocking(count).await {
+        let Some(countable) = self.last.take() else { return };
+        if let Ok(Ok(census)) = tokio::task::spawn_blocking(move || countable.count()).await {
             self.counted.send_replace(Some(census));
         }
     }
@@ -174,16 +194,14 @@ impl Drop for Server {
 
 /// Counts the state again and again while somebody watches, on a thread for work that blocks.
 async fn keep_counting(
-    db: Arc<Db>,
-    archive: PathBuf,
-    clock: Arc<Clock>,
+    countable: Countable,
     counted: Arc<watch::Sender<Option<Census>>>,
     mut watched: watch::Receiver<usize>,
 ) {
     while watched.wait_for(|watchers| *watchers > 0).await.is_ok() {
-        let (db, archive, began) = (db.clone(), archive.clone(), clock.now());
-        let count = tokio::task::spawn_blocking(move || census(&db, &archive, began)).await;
-        match count {
+        let (countable, clock) = (countable.clone(), countable.clock.clone());
+        let began = clock.now();
+        match tokio::task::spawn_blocking(move || countable.count()).await {
             Ok(Ok(census)) => drop(counted.send_replace(Some(census))),
             Ok(Err(error)) => tracing::warn!(%error, "cannot count the state for observers"),
             Err(_) => return,

@@ -11,6 +11,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::crawl::Command;
 use crate::crawl::steer::{Answer, Channel, Kind, Order, Refusal};
 use crate::db::{Db, MemoryEnv};
+use crate::frontier::Rules;
 
 /// A crawl of which only the socket is real.
 struct Stage {
@@ -41,6 +42,7 @@ fn stage() -> Stage {
         db: Arc::new(db),
         archive: dir.path().join("archive"),
         clock: Arc::new(Clock::system(Timestamp::ZERO)),
+        politeness: Arc::new(Rules::new(Default::default(), &Default::default())),
         log_level: Arc::new(|level| match level {
             "info" => Ok(()),
             other => Err(format!("`{other}` is no level")),

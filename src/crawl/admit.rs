@@ -21,7 +21,7 @@ use crate::url::{CrawlUrl, Fingerprint, Origin};
 const REDIRECT_POLL: Duration = Duration::from_secs(10);
 
 /// How long a redirected robots.txt may take before it counts as no answer.
-const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
 
 /// How long an answer on one port speaks for a host that does not answer on another. Longer, and a
 /// machine that is gone would be asked for each of its URLs on the other port.
@@ -29,7 +29,7 @@ const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 
 /// How long a host rests when one of its URLs is put off without a request: else nothing would slow
 /// a queue that holds nothing else.
-const PUT_OFF: Duration = Duration::from_secs(1);
+pub(super) const PUT_OFF: Duration = Duration::from_secs(1);
 
 /// The reason of URLs of which no robots.txt could be had.
 pub(super) const ROBOTS_UNREACHABLE: &str = "robots-unreachable";
@@ -55,11 +55,18 @@ pub(super) struct Admitted {
 }
 
 enum Leave {
-    Go { robots: Option<String> },
+    Go {
+        robots: Option<String>,
+    },
     Robots(CrawlUrl, u32),
     Hold(Timestamp),
+    /// Another host must answer first.
+    Await(Timestamp),
     Later,
-    Refuse { reason: &'static str, detail: String },
+    Refuse {
+        reason: &'static str,
+        detail: String,
+    },
 }
 
 impl State {
@@ -74,7 +81,9 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         // It may have waited until its hours were over, or never have been asked before.
-        if let Some(opens) = self.frontier.closed_until(lease.host, now) {
+        let active = self.frontier.active(lease.host);
+        let opens = active.map(|active| self.frontier.earliest(&active.record, now));
+        if let Some(opens) = opens.filter(|opens| *opens > now) {
             return self.hold(lease, opens, now).map(|()| None);
         }
         match lease.waiting.errand {
@@ -93,6 +102,16 @@ impl State {
                 self.start(lease, None, now).map(Some)
             }
             Leave::Hold(until) => self.hold(lease, until, now).map(|()| None),
+            Leave::Await(until) => {
+                if let Some(record) = self.frontier.record_mut(lease.host) {
+                    record.pace.hold_until(until);
+                }
+                let (record, parting) = self.frontier.put_aside(lease, until, now);
+                let mut batch = Batch::default();
+                self.part(&mut batch, record, parting)?;
+                self.commit(batch, now)?;
+                Ok(None)
+            }
             Leave::Later => {
                 let mut batch = Batch::default();
                 self.put_last(&mut batch, &lease, |_| ())?;
@@ -178,7 +197,7 @@ impl State {
             self.lose_robots(&mut batch, origin.clone(), why, now)?;
             self.commit(batch, now)?;
         }
-        Ok(Leave::Hold(now.plus(REDIRECT_POLL)))
+        Ok(Leave::Await(now.plus(REDIRECT_POLL)))
     }
 
     /// Counts a robots.txt as not answered, because the host that it redirects to does not answer.
@@ -218,6 +237,7 @@ impl State {
             return self.start(lease, robots, now).map(Some);
         }
         if self.is_trapped(&lease.waiting.url) {
+            self.hold_in_part(&lease.waiting.url, now)?;
             return self.refuse(lease, TRAPPED, TRAPPED_DETAIL.to_owned(), now);
         }
         let rules = self.rules.snapshot();

@@ -9,7 +9,7 @@ use super::view::{HostLine, HostState};
 use crate::clock::Timestamp;
 use crate::db::families::{hosts, queue};
 use crate::db::{Db, DbError, Family};
-use crate::frontier::{PRIORITIES, Standing};
+use crate::frontier::{PRIORITIES, Rules, Standing};
 
 /// Hosts of each state that are named; all are counted.
 const NAMED_MAX: usize = 100;
@@ -56,7 +56,12 @@ pub struct Census {
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError> {
+pub fn census(
+    db: &Db,
+    archive: &Path,
+    politeness: &Rules,
+    now: Timestamp,
+) -> Result<Census, DbError> {
     let mut census = Census { at: now, queue_is_whole: true, ..Census::default() };
     let mut held: Vec<HostLine> = Vec::new();
     let mut others: Vec<HostLine> = Vec::new();
@@ -64,7 +69,9 @@ pub fn census(db: &Db, archive: &Path, now: Timestamp) -> Result<Census, DbError
         census.hosts += 1;
         let next = match record.standing {
             Standing::Snoozed(at) => at,
-            Standing::Out | Standing::InLine(_) | Standing::InGroup(..) => record.pace.next_allowed,
+            Standing::Out | Standing::InLine(_) | Standing::InGroup(..) => {
+                record.pace.earliest(politeness.of(record.name.as_str()), now)
+            }
         };
         let line = HostLine::new(&record, next, now);
         let list = match line.state {
@@ -127,4 +134,31 @@ fn size_of(dir: &Path) -> (u64, u64) {
         about.is_file().then_some(about.len())
     });
     sizes.fold((0, 0), |(files, bytes), size| (files + 1, bytes + size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{Batch, MemoryEnv};
+    use crate::frontier::{HostId, HostRecord, Politeness};
+    use crate::url::Host;
+
+    /// It was shown as one that may be fetched now.
+    #[test]
+    fn a_host_that_was_never_asked_waits_for_its_hours() {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let mut batch = Batch::default();
+        let mut host = HostRecord::new(HostId(0), Host::new("a.example"));
+        host.queued = 1;
+        hosts::put(&mut batch, &db, &host);
+        db.commit(batch).unwrap();
+        let windows = vec!["22:00-06:00".parse().unwrap()];
+        let politeness = Politeness { windows, ..Politeness::default() };
+        let politeness = Rules::new(politeness, &Default::default());
+        let noon = Timestamp::from_rfc3339("2026-01-10T12:00:00Z").unwrap();
+        let census = census(&db, "/none".as_ref(), &politeness, noon).unwrap();
+        let line = &census.lines[0];
+        assert_eq!((line.state, line.next_ms), (HostState::Waiting, 10 * 3_600_000));
+    }
 }

@@ -214,6 +214,7 @@ impl State {
             let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
             let record = new_record(link, Some(via), 0, state, now);
             urls::put(batch, &self.db, own, &record);
+            self.hold_in_part(&link.url, now)?;
         }
         Ok(())
     }
@@ -300,6 +301,7 @@ impl State {
         }
         known.insert(one.own, Known::Itself);
         self.know(batch, one.own, Known::Itself);
+        self.find_in_part(&one.link.url, one.own)?;
         self.queue_found(batch, via, one, now)
     }
 

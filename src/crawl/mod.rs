@@ -35,6 +35,7 @@ mod observe;
 mod obey;
 mod open;
 mod outage;
+pub mod parked;
 mod readmit;
 mod remaining;
 mod repeats;

@@ -14,6 +14,7 @@ use super::learner::{DustMode, Learner, Mind};
 use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};
 use super::outage::Outage;
+use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::state::{Configured, State};
@@ -27,7 +28,7 @@ use crate::db::families::{dust, hosts, line, suppressed};
 use crate::db::{Batch, Db};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
 use crate::filter::Filter;
-use crate::frontier::{Frontier, HostStatus, PRIORITIES};
+use crate::frontier::{Frontier, HostStatus, PRIORITIES, Standing};
 use crate::robots;
 use crate::url::CrawlUrl;
 
@@ -117,11 +118,14 @@ impl State {
             agent: parts.agent,
             robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             pending_robots: HashMap::new(),
+            redirects_swept: now,
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
+            parked_parts: ParkedParts::default(),
             repeats: parts.repeats,
             lookups: Vec::new(),
+            in_lookup: HashSet::new(),
             line_cursors: [0; PRIORITIES],
             drain: VecDeque::new(),
             log: parts.log,
@@ -213,11 +217,16 @@ impl State {
         for (priority, count) in counts.iter().enumerate() {
             (0..*count).for_each(|_| self.frontier.ticket_added(priority as u8));
         }
-        let mut given_up = Vec::new();
+        let (mut given_up, mut stranded) = (Vec::new(), Vec::new());
         hosts::each(&db, |record| {
             self.count_closed(&record.status);
             if matches!(record.status, HostStatus::GivenUp { .. }) && record.queued > 0 {
                 given_up.push(record.id);
+            }
+            if let Standing::InGroup(group, _) = record.standing
+                && self.frontier.group_of(&record).0 != group
+            {
+                stranded.push(record.id);
             }
             true
         })?;
@@ -239,6 +248,7 @@ impl State {
         self.session.ended.clear();
         self.session.runs += 1;
         self.commit(batch, now)?;
+        self.call_stranded(&stranded, now)?;
         Ok(resumed)
     }
 

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::db::families::hosts;
 use crate::db::families::meta::Counters;
 use crate::db::{Db, DbError};
-use crate::frontier::{Frontier, Grouping, HostId, HostRecord, Politeness};
+use crate::frontier::{Frontier, HostId, HostRecord, Politeness};
 use crate::robots;
 
 /// Hosts that one tick looks at: some milliseconds.
@@ -198,7 +198,8 @@ impl Round {
         }
         let politeness = known.frontier.rules().of(record.name.as_str());
         let now = known.now.as_millis() as f64;
-        let wait = known.frontier.earliest(record).since(known.now).as_secs_f64() * 1000.0;
+        let wait =
+            known.frontier.earliest(record, known.now).since(known.now).as_secs_f64() * 1000.0;
         let latency = record.pace.latency().as_secs_f64() * 1000.0;
         let step = step_ms(record, politeness, latency);
         let real = trend.map_or(step, |trend| trend.step_ms);
@@ -219,8 +220,7 @@ impl Round {
             let (host, backlog) = (record.name.to_string(), record.queued);
             self.slowest = Some(Slowest { host, backlog, gap_ms: step as u64 });
         }
-        if politeness.group != Grouping::Host
-            && let Some(group) = record.group
+        if let Some(group) = known.frontier.group(record)
             && (self.groups.len() < GROUPS_MAX || self.groups.contains_key(&group))
         {
             let delay = politeness.group_delay.get().as_secs_f64() * 1000.0;

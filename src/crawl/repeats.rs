@@ -21,7 +21,7 @@ use crate::content::near::NearSettings;
 use crate::content::probes::Probe;
 use crate::content::signature::SignatureSettings;
 use crate::content::soft_error::HostErrors;
-use crate::content::trap::Level;
+use crate::content::trap::{HostTrap, Level, section_of};
 use crate::db::families::dust::{self as sites, Kind};
 use crate::db::{Batch, Db, DbError};
 use crate::fetch::Outcome as Fetched;
@@ -221,6 +221,9 @@ impl State {
         }
         for change in changes {
             let whole = change.section.is_none();
+            if let Some(section) = change.section {
+                self.note_part(url, section, now)?;
+            }
             tracing::info!(
                 host = host.as_str(), whole, from = ?change.from, to = ?change.to,
                 reason = change.reason, page = url.as_str(), "a host repeats itself"
@@ -257,6 +260,7 @@ impl State {
     /// Returns what the database says.
     pub(super) fn forgive_texts(&mut self, host: &Host) -> Result<(), DbError> {
         self.texts.of(&self.db, host)?.content.forgive();
+        self.forget_parts(host)?;
         self.texts.save(host);
         Ok(())
     }
@@ -285,6 +289,22 @@ impl State {
     pub(super) fn is_still_trapped(&mut self, url: &CrawlUrl) -> Result<bool, DbError> {
         self.texts.of(&self.db, &url.host())?;
         Ok(self.texts.trapped(url))
+    }
+
+    /// Returns the evidence about the new text of a host.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn trap_of(&mut self, host: &Host) -> Result<&HostTrap, DbError> {
+        Ok(self.texts.of(&self.db, host)?.content.trap())
+    }
+
+    /// Returns true if a URL lies in a part of a busy host that is parked, whether it is left out
+    /// or not.
+    pub(super) fn is_in_parked_part(&self, url: &CrawlUrl) -> bool {
+        let held = self.texts.held.peek(&url.host());
+        let section = section_of(url.path_and_query());
+        held.zip(section).is_some_and(|(held, part)| held.content.trap().is_parked(part))
     }
 
     /// Returns true if links to a URL come last.
@@ -359,9 +379,10 @@ mod tests {
     use super::*;
     use crate::content::{Block, Boilerplate, Content, Page};
     use crate::crawl::discover::{Link, Via};
+    use crate::crawl::parked::parked_parts;
     use crate::crawl::readmit::tests::{open, url};
     use crate::db::MemoryEnv;
-    use crate::db::families::urls;
+    use crate::db::families::{parts, urls};
     use crate::filter::{Filter, Found};
     use crate::frontier::UrlState;
 
@@ -420,12 +441,23 @@ mod tests {
             links.iter().filter(state_of).count()
         };
         let sampled = queued(&state);
+        let host = home.host();
+        state.texts.save(&host);
+        state.commit(Batch::default(), now).unwrap();
+        let parts = parked_parts(&state.db, 9).unwrap();
+        let names: Vec<_> = parts.iter().map(|part| (&*part.host, &*part.part)).collect();
+        assert_eq!(names, [("a.example", "/view")]);
+        assert_eq!(parts[0].urls, links.len() as u64 - sampled as u64);
+        assert_eq!(parts[0].reason, "0 % of its last 64 pages had new text, of 113 in all");
         assert!((2..40).contains(&sampled), "{sampled} of 2,001");
         let recovered = (1..10).find(|n| show(&mut state, *n, false));
         assert!(recovered.is_some());
         let mut batch = Batch::default();
         state.bring_back_untrapped(&mut batch);
+        let section = section_of("/view/page").unwrap();
+        state.note_part(&home, section, now).unwrap();
         state.commit(batch, now).unwrap();
+        assert_eq!(parts::get(&state.db, &host, section).unwrap(), None);
         while state.work(&HashSet::new(), now).unwrap() {}
         assert_eq!(queued(&state), links.len());
         assert_eq!(state.counters.refused, 0);

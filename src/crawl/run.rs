@@ -21,6 +21,7 @@ use super::state::State;
 use super::visit::{Task, Tools, Visit, VisitError, visit};
 use crate::clock::{Span, Timestamp};
 use crate::db::Batch;
+use crate::db::families::line;
 use crate::db::families::meta::Counters;
 use crate::dns::Resolve;
 use crate::fetch::{Failed, Failure, Fetch, Outcome, Purpose};
@@ -322,6 +323,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 _ if draining => return Ok(Wait::Now),
                 Next::Wait(at) => return Ok(Wait::Until(self.earlier(at))),
                 Next::Full | Next::Idle => {
+                    // Who fell asleep just now is work as well: without it the crawl were over.
+                    if self.waking.is_none() {
+                        self.waking = line::next_waking(&self.state.db)?;
+                    }
                     return Ok(self.waking.map_or(Wait::Event, Wait::Until));
                 }
             }
@@ -375,6 +380,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             path: waiting.path.clone(),
             via: admitted.via.clone(),
             rules_version: admitted.rules_version,
+            group: self.state.group_by_address(admitted.lease.host),
             robots: admitted.robots.clone(),
             usage: admitted.usage.clone(),
             validators: admitted.validators.clone(),
@@ -455,6 +461,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             address: None,
             resolved: None,
             page: None,
+            moved: None,
             not_archived: None,
             written: None,
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::admit::Admitted;
+use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::learn::{evidence, evidence_of, fetched_of};
@@ -24,7 +24,7 @@ use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found};
-use crate::frontier::{Behaviour, DoneState, Errand, Grouping, HostStatus, Lease, Rest, UrlState};
+use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -38,6 +38,13 @@ const STALE_PAGES_MIN: u64 = 50;
 /// Words in one of two pages of the same main text by which they are told apart: a date or a
 /// counter has fewer.
 const OTHER_WORDS_MIN: u32 = 6;
+
+/// robots.txt files that redirect and are remembered until their targets have answered; 300 bytes
+/// each.
+const REDIRECTS_MAX: usize = 1 << 16;
+
+/// How long a host whose robots.txt redirects waits where that cannot be remembered.
+const REDIRECT_WAIT: Duration = Duration::from_secs(300);
 
 /// Other ports of a host whose robots.txt is heard for its Crawl-delay.
 const PORTS_HEARD_MAX: usize = 64;
@@ -55,6 +62,14 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let mut batch = Batch::default();
+        if let Some(address) = visit.moved {
+            if let Some(addresses) = &visit.resolved {
+                let host = admitted.lease.waiting.url.host();
+                self.note_addresses(&mut batch, &host, addresses, visit.ended)?;
+            }
+            self.regroup(&mut batch, admitted.lease, address, now)?;
+            return self.commit(batch, now);
+        }
         self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
@@ -152,13 +167,19 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match &*visit.outcome {
-            Outcome::Failed(failed) => self.settle_failed(batch, admitted, failed, line, now),
+            Outcome::Failed(failed) => {
+                if visit.outcome.is_busy() && self.put_off_busy(batch, admitted)? {
+                    line.then = "busy".to_owned();
+                    return Ok(());
+                }
+                self.settle_failed(batch, admitted, failed, line, now)
+            }
             Outcome::Answer(answer) => {
                 if answer.asked_to_sign && self.put_off_unsigned(batch, admitted)? {
                     line.then = "retry".to_owned();
                     return Ok(());
                 }
-                if matches!(answer.status, 429 | 503) && self.put_off_busy(batch, admitted)? {
+                if visit.outcome.is_busy() && self.put_off_busy(batch, admitted)? {
                     line.then = "busy".to_owned();
                     return Ok(());
                 }
@@ -601,6 +622,12 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let host = target.host();
+        if !self.has_room_for_redirect(&origin, now) {
+            // It is asked once more when others have been answered.
+            let id = self.host_id(&origin.host)?;
+            let later = now.plus(REDIRECT_WAIT);
+            return Ok(self.change_host(id, |record| record.pace.hold_until(later))?);
+        }
         if host != origin.host {
             let id = self.host_id(&host)?;
             let status = self.host(id)?.map(|record| record.status);
@@ -615,6 +642,21 @@ impl State {
         }
         self.pending_robots.insert(origin, PendingRobots { target, hops, since: now });
         Ok(())
+    }
+
+    /// Makes room for a robots.txt that redirects; returns false if there is none, since as many as
+    /// are remembered wait for their targets.
+    fn has_room_for_redirect(&mut self, origin: &Origin, now: Timestamp) -> bool {
+        let pending = &mut self.pending_robots;
+        if pending.len() < REDIRECTS_MAX || pending.contains_key(origin) {
+            return true;
+        }
+        // Those of hosts that nobody asks for any more; a walk costs, and once a while will do.
+        if now >= self.redirects_swept.plus(REDIRECT_PATIENCE) {
+            self.redirects_swept = now;
+            pending.retain(|_, one| now.since(one.since) < REDIRECT_PATIENCE);
+        }
+        pending.len() < REDIRECTS_MAX
     }
 
     fn line_of(&self, admitted: &Admitted, visit: &Visit) -> Line {
@@ -641,12 +683,10 @@ impl State {
             digest: visit.written.as_ref().and_then(|w| w.payload_digest.clone()),
             ..Line::default()
         };
-        if self.frontier.rules().all().group != Grouping::Host {
-            let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
-            line.group = record.and_then(|record| record.group);
-            let gap = self.frontier.rules().all().group_delay.get();
-            line.group_gap_ms = line.group.map(|_| gap.as_millis() as u64);
-        }
+        let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
+        line.group = record.and_then(|record| self.frontier.group(record));
+        let gap = self.frontier.rules().all().group_delay.get();
+        line.group_gap_ms = line.group.map(|_| gap.as_millis() as u64);
         match &*visit.outcome {
             Outcome::Failed(failed) => {
                 line.failure = Some(failed.failure.name().to_owned());
@@ -707,16 +747,6 @@ fn junk_code(junk: Junk) -> &'static str {
     }
 }
 
-/// Returns the number of the politeness group of an address: /24 of IPv4 is too much to assume one
-/// server, so it is the address itself; of IPv6 the /64, which one machine usually holds.
-pub(super) fn group_of_address(address: std::net::IpAddr) -> u64 {
-    let text = match address.to_canonical() {
-        std::net::IpAddr::V4(v4) => v4.octets().to_vec(),
-        std::net::IpAddr::V6(v6) => v6.octets()[..8].to_vec(),
-    };
-    xxhash_rust::xxh3::xxh3_64(&text) >> 1
-}
-
 /// True for a fault that says nothing of the host.
 fn is_ours(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(failed) if is_fault_of_ours(failed.failure))
@@ -730,14 +760,53 @@ fn is_fault_of_ours(failure: Failure) -> bool {
 fn behaviour_of(visit: &Visit) -> Behaviour {
     let took = visit.took;
     match &*visit.outcome {
-        Outcome::Answer(answer) if matches!(answer.status, 429 | 503) => {
+        Outcome::Answer(answer) if visit.outcome.is_busy() => {
             Behaviour::Busy { took, retry_after: retry_after(answer) }
         }
         Outcome::Answer(_) => Behaviour::Good { took },
+        Outcome::Failed(_) if visit.outcome.is_busy() => {
+            Behaviour::Busy { took, retry_after: None }
+        }
         Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
         Outcome::Failed(failed) => match failed.failure.retry().host_failures_max {
             Some(most) => Behaviour::Unreachable { took, most },
             None => Behaviour::Good { took },
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+
+    /// Each host of a list of bare names whose robots.txt leads elsewhere took memory, until that
+    /// had answered or for ever.
+    #[test]
+    fn redirected_robots_txts_are_remembered_up_to_a_bound_and_not_for_ever() {
+        let (env, mut now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let target = url("http://www.example/robots.txt");
+        let origin = |n: usize| url(&format!("http://h{n}.example/")).origin();
+        for n in 0..REDIRECTS_MAX {
+            let pending = PendingRobots { target: target.clone(), hops: 1, since: now };
+            state.pending_robots.insert(origin(n), pending);
+        }
+        let follow = |state: &mut State, now: Timestamp| {
+            let mut batch = Batch::default();
+            let more = origin(REDIRECTS_MAX);
+            state.follow_robots(&mut batch, more, target.clone(), 1, now).unwrap();
+            state.commit(batch, now).unwrap();
+        };
+        follow(&mut state, now);
+        assert_eq!(state.pending_robots.len(), REDIRECTS_MAX);
+        let id = state.host_id(&origin(REDIRECTS_MAX).host).unwrap();
+        let record = state.host(id).unwrap().unwrap();
+        assert_eq!(record.pace.next_allowed, now.plus(REDIRECT_WAIT));
+        now = now.plus(REDIRECT_PATIENCE);
+        follow(&mut state, now);
+        assert_eq!(state.pending_robots.len(), 1);
     }
 }

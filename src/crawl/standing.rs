@@ -4,17 +4,23 @@
 //! A host has one standing at a time, and the row that says so changes in the batch of the event
 //! that moves it.
 
+use std::net::IpAddr;
+
+use super::admit::PUT_OFF;
 use super::error::CrawlError;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
-use crate::db::families::{line, queue, urls};
+use crate::db::families::{hosts, line, queue, urls};
 use crate::db::{Batch, DbError};
 use crate::frontier::{
-    Errand, Grouping, HostId, HostRecord, HostStatus, PRIORITIES, Parting, Place, Standing,
-    UrlRecord, UrlState, Waiting,
+    Errand, Grouping, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, Standing,
+    UrlRecord, UrlState, Waiting, group_of_address, group_of_name,
 };
 use crate::url::{CrawlUrl, Fingerprint, Host};
+
+/// Hosts that are called out of groups that are none any more in one step.
+const CALL_STEP: usize = 1000;
 
 /// Rows of a host that was given up that are marked failed in one step.
 const DRAIN_STEP: usize = 200;
@@ -34,12 +40,15 @@ impl State {
             Standing::Snoozed(_) | Standing::InGroup(..) => false,
         };
         if better {
-            if let Standing::InLine(place) = record.standing {
-                self.frontier.skip_ticket(place.priority);
-            }
             let place = Place { priority, serial: self.next_row() };
+            // While its name is looked up it is counted among those with a back queue.
+            if !self.in_lookup.contains(&host) {
+                if let Standing::InLine(place) = record.standing {
+                    self.frontier.skip_ticket(place.priority);
+                }
+                self.frontier.ticket_added(priority);
+            }
             line::restand(batch, &self.db, &mut record, Standing::InLine(place));
-            self.frontier.ticket_added(priority);
             self.hosts.set(record);
         }
         Ok(())
@@ -57,6 +66,9 @@ impl State {
             return Ok(());
         };
         self.line_cursors[usize::from(priority)] = place.serial + 1;
+        if self.in_lookup.contains(&id) {
+            return Ok(());
+        }
         let Some(mut record) = self.hosts.get(&self.db, id)? else {
             self.frontier.skip_ticket(priority);
             return Ok(());
@@ -65,21 +77,14 @@ impl State {
             self.frontier.skip_ticket(priority);
             return Ok(());
         }
-        if record.group.is_none() && record.is_open() {
-            match self.frontier.rules().all().group {
-                Grouping::Host => {}
-                Grouping::RegistrableDomain => {
-                    let site = record.name.site();
-                    record.group = Some(xxhash_rust::xxh3::xxh3_64(site.as_str().as_bytes()) >> 1);
-                }
-                Grouping::Ip => {
-                    // Its group must be known before its first request, or that may come too early.
-                    self.frontier.skip_ticket(priority);
-                    self.frontier.lookup_began();
-                    self.lookups.push((id, record.name.clone()));
-                    return Ok(());
-                }
-            }
+        let by_address = self.frontier.rules().all().group == Grouping::Ip;
+        if by_address && self.frontier.group(&record).is_none() && record.is_open() {
+            // Its group must be known before its first request, or that may come too early.
+            self.frontier.skip_ticket(priority);
+            self.frontier.lookup_began();
+            self.in_lookup.insert(id);
+            self.lookups.push((id, record.name.clone()));
+            return Ok(());
         }
         let (group, room) = self.frontier.group_of(&record);
         let standing = match (record.is_open(), room) {
@@ -94,6 +99,10 @@ impl State {
         self.frontier.skip_ticket(priority);
         line::restand(&mut batch, &self.db, &mut record, standing);
         self.hosts.set(record);
+        if standing == Standing::Out {
+            // The room that it was called for is another's.
+            self.admit_from_group(&mut batch, group)?;
+        }
         self.commit(batch, now)
     }
 
@@ -102,22 +111,22 @@ impl State {
         std::mem::take(&mut self.lookups)
     }
 
-    /// Notes the group of a host and puts it back into line.
+    /// Notes the group of a host and puts it back into line. A name without an address has a group
+    /// of its own until a visit finds one: [`State::regroup`].
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn group_found(
         &mut self,
         id: HostId,
-        address: Option<&std::net::IpAddr>,
+        address: Option<&IpAddr>,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         self.frontier.lookup_ended();
+        self.in_lookup.remove(&id);
         let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
-        // A name without an address fails by itself, in a group of its own.
-        let own = || xxhash_rust::xxh3::xxh3_64(record.name.as_str().as_bytes()) >> 1;
-        record.group =
-            Some(address.map_or_else(own, |address| super::settle::group_of_address(*address)));
+        let own = || group_of_name(&record.name);
+        record.group = Some(address.map_or_else(own, |address| group_of_address(*address)));
         let mut batch = Batch::default();
         if let Standing::InLine(place) = record.standing {
             let place = Place { priority: place.priority, serial: self.next_row() };
@@ -126,6 +135,76 @@ impl State {
         }
         self.hosts.set(record);
         self.commit(batch, now)
+    }
+
+    /// Returns the group of an active host, where addresses are kept apart.
+    pub(super) fn group_by_address(&self, host: HostId) -> Option<u64> {
+        let by_address = self.frontier.rules().all().group == Grouping::Ip;
+        let active = self.frontier.active(host).filter(|_| by_address)?;
+        self.frontier.group(&active.record)
+    }
+
+    /// Puts a host into the group of the address that its name has by now, before anything is asked
+    /// of that address; the URL of the lease waits as before.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn regroup(
+        &mut self,
+        batch: &mut Batch,
+        lease: Lease,
+        address: IpAddr,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let id = lease.host;
+        if lease.waiting.errand == Errand::Page {
+            self.counters.in_flight = self.counters.in_flight.saturating_sub(1);
+            self.counters.queued += 1;
+        }
+        hosts::delete_lease(batch, &self.db, id);
+        if let Some(record) = self.frontier.record_mut(id) {
+            record.pace.hold_until(now.plus(PUT_OFF));
+        }
+        let (record, parting) = self.frontier.leave_group(lease, now);
+        // With the old group still in its record, so that the next one of that gets its room.
+        self.part(batch, record, parting)?;
+        Ok(self.change_host(id, |record| record.group = Some(group_of_address(address)))?)
+    }
+
+    /// Puts hosts into line that wait in groups which are none any more, since another grouping is
+    /// set: nobody would ever leave those and call them.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn call_stranded(
+        &mut self,
+        stranded: &[HostId],
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        for some in stranded.chunks(CALL_STEP) {
+            let mut batch = Batch::default();
+            for id in some {
+                if let Some(record) = self.hosts.get(&self.db, *id)? {
+                    self.line_up(&mut batch, record)?;
+                }
+            }
+            self.commit(batch, now)?;
+        }
+        Ok(())
+    }
+
+    /// Gives a host without a back queue a place in line, or none if it may not be crawled.
+    fn line_up(&mut self, batch: &mut Batch, mut record: HostRecord) -> Result<(), DbError> {
+        let standing = if record.is_open() {
+            let priority = self.best_priority(&record)?;
+            self.frontier.ticket_added(priority);
+            Standing::InLine(Place { priority, serial: self.next_row() })
+        } else {
+            Standing::Out
+        };
+        line::restand(batch, &self.db, &mut record, standing);
+        self.hosts.set(record);
+        Ok(())
     }
 
     /// Reads the next rows of a host with a back queue.
@@ -209,16 +288,11 @@ impl State {
     /// A host that waited for room in the group comes to the head of a front queue.
     fn admit_from_group(&mut self, batch: &mut Batch, group: u64) -> Result<(), DbError> {
         let Some(id) = line::group_head(&self.db, group)? else { return Ok(()) };
-        let Some(mut record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
+        let Some(record) = self.hosts.get(&self.db, id)? else { return Ok(()) };
         if !matches!(record.standing, Standing::InGroup(..)) {
             return Ok(());
         }
-        let priority = self.best_priority(&record)?;
-        let place = Place { priority, serial: self.next_row() };
-        line::restand(batch, &self.db, &mut record, Standing::InLine(place));
-        self.frontier.ticket_added(priority);
-        self.hosts.set(record);
-        Ok(())
+        self.line_up(batch, record)
     }
 
     fn best_priority(&self, record: &HostRecord) -> Result<u8, DbError> {
@@ -235,16 +309,9 @@ impl State {
         if !woken.is_empty() {
             let mut batch = Batch::default();
             for id in woken {
-                let Some(mut record) = self.hosts.get(&self.db, id)? else { continue };
-                let standing = if record.is_open() {
-                    let priority = self.best_priority(&record)?;
-                    self.frontier.ticket_added(priority);
-                    Standing::InLine(Place { priority, serial: self.next_row() })
-                } else {
-                    Standing::Out
-                };
-                line::restand(&mut batch, &self.db, &mut record, standing);
-                self.hosts.set(record);
+                if let Some(record) = self.hosts.get(&self.db, id)? {
+                    self.line_up(&mut batch, record)?;
+                }
             }
             self.commit(batch, now)?;
         }
@@ -324,4 +391,55 @@ fn errand_of(place: Place, url: &str, path: &str, errand: Errand) -> Option<Wait
     let fingerprint = url.fingerprint();
     let path = path.to_owned();
     Some(Waiting { place, url, fingerprint, path, via: None, hops: 0, attempts: 0, errand })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::readmit::tests::open;
+    use crate::db::MemoryEnv;
+    use crate::frontier::{Next, Politeness, Rules};
+
+    /// Gives hosts back queues until nobody waits for one any more; answers all lookups but those
+    /// that are held back.
+    fn activate_all(state: &mut State, held_back: &mut Vec<HostId>, now: Timestamp) {
+        for _ in 0..100 {
+            let Next::Activate(priority) = state.frontier.next(now) else { return };
+            state.activate(priority, now).unwrap();
+            held_back.extend(state.take_lookups().into_iter().map(|(id, _)| id));
+        }
+        panic!("it has no end");
+    }
+
+    /// The line that it had left was taken to have lost another host, which then was never called;
+    /// and its name was looked up a second time.
+    #[test]
+    fn a_host_that_gets_a_better_place_while_its_name_is_looked_up_takes_no_place_of_others() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let by_address = Politeness { group: Grouping::Ip, ..Politeness::default() };
+        state.frontier.set_rules(Rules::new(by_address, &Default::default()));
+        let mut batch = Batch::default();
+        for name in ["a.example", "b.example"] {
+            let id = state.host_id(&Host::new(name)).unwrap();
+            state.stand(&mut batch, id, 5).unwrap();
+        }
+        state.commit(batch, now).unwrap();
+        state.activate(5, now).unwrap();
+        let mut lookups: Vec<HostId> = state.take_lookups().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(lookups, [HostId(0)]);
+        let mut batch = Batch::default();
+        state.stand(&mut batch, HostId(0), 1).unwrap();
+        state.commit(batch, now).unwrap();
+        activate_all(&mut state, &mut lookups, now);
+        assert_eq!(lookups, [HostId(0), HostId(1)]);
+        for id in lookups {
+            state.group_found(id, None, now).unwrap();
+        }
+        activate_all(&mut state, &mut Vec::new(), now);
+        let active: Vec<HostId> = state.actives().iter().map(|active| active.record.id).collect();
+        assert_eq!(active, [HostId(0), HostId(1)]);
+        assert_eq!(state.frontier.selector().waiting(), 0);
+    }
 }

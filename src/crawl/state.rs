@@ -3,7 +3,7 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use lru::LruCache;
@@ -17,6 +17,7 @@ use super::log::{CrawlLog, JsonLog};
 use super::models::Models;
 use super::near::NearMode;
 use super::outage::Outage;
+use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
@@ -71,12 +72,18 @@ pub struct State {
     pub(super) robots: LruCache<Origin, Arc<robots::Entry>>,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
+    /// When those that nobody asks for any more were last forgotten.
+    pub(super) redirects_swept: Timestamp,
     /// The port on which a host answered last, and when.
     pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     pub(super) models: Models,
     pub(super) texts: HostTexts,
+    pub(super) parked_parts: ParkedParts,
     pub(super) repeats: RepeatSettings,
+    /// Hosts whose address must be looked up; taken by the loop at once.
     pub(super) lookups: Vec<(HostId, Host)>,
+    /// Hosts whose address is being looked up: as many as the frontier keeps back queues for.
+    pub(super) in_lookup: HashSet<HostId>,
     pub(super) line_cursors: [u64; PRIORITIES],
     pub(super) drain: VecDeque<HostId>,
     pub(super) log: CrawlLog,
@@ -130,6 +137,7 @@ impl State {
         let db = &*self.db;
         self.hosts.flush(&mut batch, db);
         self.texts.flush(&mut batch, db);
+        self.parked_parts.flush(&mut batch, db);
         self.session.latest = self.session.latest.max(now);
         meta::put_counters(&mut batch, db, &self.counters);
         meta::put_reasons(&mut batch, db, &self.reasons);

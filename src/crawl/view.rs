@@ -253,7 +253,7 @@ impl State {
         }
         actives.sort_unstable_by_key(longest);
         let line = |active: &Active| {
-            let next = self.frontier.earliest(&active.record);
+            let next = self.frontier.earliest(&active.record, now);
             let mut line = HostLine::new(&active.record, next, now);
             if active.is_in_flight() {
                 (line.state, line.next_ms) = (HostState::Fetching, 0);

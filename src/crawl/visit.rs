@@ -22,6 +22,7 @@ use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
 use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request, Truncated};
 use crate::filter::{Filter, Found};
+use crate::frontier::group_of_address;
 use crate::robots::{self, Directives, Validators};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -33,6 +34,8 @@ pub(super) struct Task {
     pub(super) path: String,
     pub(super) via: Option<CrawlUrl>,
     pub(super) rules_version: u64,
+    /// The group that the lease is of, where addresses are kept apart.
+    pub(super) group: Option<u64>,
     /// What robots.txt said, in words, for the archive.
     pub(super) robots: Option<String>,
     /// What robots.txt says of the use of contents: name and value as they stood.
@@ -73,6 +76,9 @@ pub(super) struct Visit {
     /// All addresses of the name, where it was resolved anew.
     pub(super) resolved: Option<Vec<IpAddr>>,
     pub(super) page: Option<Box<PageFacts>>,
+    /// An address of the name, where none is of the group that the lease is of: nothing was asked
+    /// of it.
+    pub(super) moved: Option<IpAddr>,
     /// Why the answer was not archived, where a gate or a directive said so.
     pub(super) not_archived: Option<String>,
     pub(super) written: Option<Written>,
@@ -124,7 +130,17 @@ where
     let began = edge.clock.now();
     let resolved = names::resolve(&edge, &task.url.host(), task.tools.dns).await?;
     let fresh = resolved.as_ref().ok().filter(|r| !r.cached).map(|r| r.addresses.clone());
+    let mut moved = None;
+    let resolved = resolved.map(|mut resolved| {
+        if let Some(group) = task.group {
+            moved = resolved.addresses.first().copied();
+            resolved.addresses.retain(|address| group_of_address(*address) == group);
+            moved = moved.filter(|_| resolved.addresses.is_empty());
+        }
+        resolved
+    });
     let outcome = match resolved {
+        Ok(_) if moved.is_some() => Outcome::Failed(elsewhere(began, edge.clock.now())),
         Ok(resolved) => {
             let request = Request {
                 url: task.url.clone(),
@@ -154,9 +170,13 @@ where
         address,
         resolved: fresh,
         page: None,
+        moved,
         not_archived: None,
         written: None,
     };
+    if visit.moved.is_some() {
+        return Ok(visit);
+    }
     let mut revisit = unchanged(&task, &outcome);
     let (task, facts) = read(task, &outcome).await?;
     if let (Outcome::Answer(answer), Some(mut facts)) = (&*outcome, facts) {
@@ -229,6 +249,15 @@ where
             }
             Err(error) => return Err(VisitError::Archive(error)),
         }
+    }
+}
+
+/// A visit that may not be made says nothing of the host.
+fn elsewhere(began: Timestamp, ended: Timestamp) -> Failed {
+    let detail = "its address is of another group".to_owned();
+    Failed {
+        failure: Failure::LocalFailure,
+        ..unresolved(DnsFailure::Failed(detail), began, ended)
     }
 }
 

@@ -16,7 +16,7 @@ use super::chunked::framed_len;
 use super::coding::{Bounds, Coding, Codings, Decoded, codings, decode};
 use super::connect::{Connected, Connector};
 use super::http1::Http1;
-use super::http2::{self, Http2};
+use super::http2::{self, Http2, Unanswered};
 use super::pool::{Link, Pool, Wire};
 use super::recorder::{Blocks, Overflow, Record};
 use super::request::{RequestMaker, authority, without_credentials};
@@ -312,7 +312,11 @@ impl HyperFetch {
         let blocks = Blocks { request: request_block, head: Bytes::new() };
         let response = match head {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => {
+            Ok(Err(Unanswered { error, wants_calm: true })) => {
+                let broken = Broken::new(Failure::EnhanceYourCalm, describe(&error));
+                return Err(Broken { blocks, ..broken });
+            }
+            Ok(Err(Unanswered { error, wants_calm: false })) => {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
                 return Err(Broken { blocks, untouched: true, ..broken });
             }

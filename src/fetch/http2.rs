@@ -1,6 +1,8 @@
 //! One HTTP/2 connection, and its messages written as HTTP/1.1 for the archive.
 
+use std::error::Error;
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
@@ -12,6 +14,7 @@ use hyper::header::HeaderMap;
 use hyper::rt::Executor;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioTimer;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Settings;
@@ -21,7 +24,19 @@ use super::connect::Stream;
 #[derive(Debug)]
 pub(super) struct Http2 {
     sender: SendRequest<Empty<Bytes>>,
+    /// The server ended the connection because it was asked too much.
+    calm: Arc<AtomicBool>,
+    /// Completes when nothing more can come of the connection, and `calm` is settled.
+    ended: oneshot::Receiver<()>,
     _tasks: EndOnDrop,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(super) struct Unanswered {
+    pub(super) error: hyper::Error,
+    /// The server says that it is asked too much (RFC 9113 §7, ENHANCE_YOUR_CALM).
+    pub(super) wants_calm: bool,
 }
 
 impl Http2 {
@@ -37,24 +52,54 @@ impl Http2 {
             .initial_connection_window_size(WINDOW)
             .handshake(stream)
             .await?;
-        // Its error reaches the response or the body too.
-        tasks.execute(connection.map(drop));
-        Ok(Http2 { sender, _tasks: end_on_drop })
+        let (calm, (ending, ended)) = (Arc::<AtomicBool>::default(), oneshot::channel::<()>());
+        let told = calm.clone();
+        // Its error reaches the body too, and a response that is waited for; but not a request that
+        // comes after it.
+        tasks.execute(connection.map(move |end| {
+            told.store(end.is_err_and(|error| wants_calm(&error)), Ordering::Release);
+            drop(ending);
+        }));
+        Ok(Http2 { sender, calm, ended, _tasks: end_on_drop })
     }
 
     /// Sends a request and waits for the head of its answer.
     pub(super) async fn send(
         &mut self,
         request: Request<Empty<Bytes>>,
-    ) -> hyper::Result<Response<Incoming>> {
-        self.sender.ready().await?;
-        self.sender.send_request(request).await
+    ) -> Result<Response<Incoming>, Unanswered> {
+        let error = match self.sender.ready().await {
+            Ok(()) => match self.sender.send_request(request).await {
+                Ok(response) => return Ok(response),
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        let mut wants_calm = wants_calm(&error);
+        if error.is_closed() || error.is_canceled() {
+            // That the sender was let go is its only way to end.
+            let _ = (&mut self.ended).await;
+            wants_calm |= self.wants_calm();
+        }
+        Err(Unanswered { error, wants_calm })
+    }
+
+    /// Returns true if the server ended the connection because it was asked too much.
+    pub(super) fn wants_calm(&self) -> bool {
+        self.calm.load(Ordering::Acquire)
     }
 
     /// Returns true if the connection takes another request.
     pub(super) fn is_open(&self) -> bool {
         self.sender.is_ready() && !self.sender.is_closed()
     }
+}
+
+/// Returns true if the server sent ENHANCE_YOUR_CALM, for a stream or for the connection. hyper
+/// keeps the code to itself; the text of its cause is the same for every server, and a test's.
+fn wants_calm(error: &hyper::Error) -> bool {
+    const SAID: &str = "error received: detected excessive load generating behavior";
+    error.source().is_some_and(|cause| cause.to_string().contains(SAID))
 }
 
 /// Ends the tasks of a connection, and with them its socket.

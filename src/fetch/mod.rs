@@ -79,6 +79,16 @@ pub enum Outcome {
     Failed(Failed),
 }
 
+impl Outcome {
+    /// Returns true if the server says that it is asked too much, or cannot serve anybody now.
+    pub fn is_busy(&self) -> bool {
+        match self {
+            Outcome::Answer(answer) => matches!(answer.status, 429 | 503),
+            Outcome::Failed(failed) => failed.failure == Failure::EnhanceYourCalm,
+        }
+    }
+}
+
 /// A failure with what there is to archive and to count.
 #[derive(Clone, Debug)]
 pub struct Failed {
@@ -124,6 +134,8 @@ pub enum Failure {
     FirstByteTimeout,
     /// Connection closed or reset before a header block.
     ClosedEarly,
+    /// The server says in HTTP/2 that it is asked too much: what 429 says elsewhere.
+    EnhanceYourCalm,
     /// Header block too large.
     HeadTooLarge,
     /// Not HTTP, or HTTP that must be rejected.

@@ -31,10 +31,12 @@ pub(super) enum Wire {
 }
 
 impl Link {
-    fn is_alive(&mut self) -> bool {
+    /// Returns true if the next request has something to learn from it: it lives, or its server
+    /// ended it with a wish for calm, which must not be gone around by another connection.
+    fn is_of_use(&mut self) -> bool {
         match &mut self.wire {
             Wire::Http1(http1) => http1.is_idle(),
-            Wire::Http2(http2) => http2.is_open(),
+            Wire::Http2(http2) => http2.is_open() || http2.wants_calm(),
         }
     }
 }
@@ -67,7 +69,7 @@ impl Pool {
         Pool { max, idle_for, idle: Mutex::default() }
     }
 
-    /// Takes out the connection of `origin` if it lives and `usable` agrees to its address.
+    /// Takes out the connection of `origin` if it is of use and `usable` agrees to its address.
     pub(super) fn take(&self, origin: &Origin, usable: impl Fn(IpAddr) -> bool) -> Option<Link> {
         let kept = {
             let mut idle = self.lock();
@@ -76,12 +78,12 @@ impl Pool {
             kept
         };
         let mut link = kept.link;
-        (kept.until > Instant::now() && usable(link.address) && link.is_alive()).then_some(link)
+        (kept.until > Instant::now() && usable(link.address) && link.is_of_use()).then_some(link)
     }
 
-    /// Keeps a connection, unless it is dead or broken.
+    /// Keeps a connection, unless it is of no use any more.
     pub(super) fn put(&self, origin: Origin, mut link: Link) {
-        if self.max == 0 || self.idle_for.is_zero() || !link.is_alive() {
+        if self.max == 0 || self.idle_for.is_zero() || !link.is_of_use() {
             return;
         }
         let now = Instant::now();

@@ -247,6 +247,10 @@ impl Filter {
         Verdict::yes(Reason::Extracted)
     }
 
+    /// The reasons for which [`Filter::follow`] refuses: all of them.
+    pub const UNFOLLOWED: [Reason; 3] =
+        [Reason::PageNofollow, Reason::SoftError, Reason::DuplicateContent];
+
     /// The follow gate: are the links of a page offered to the schedule gate?
     pub fn follow(&self, directives: &Directives) -> Verdict {
         let Directives { nofollow, duplicate, host_duplicates, audit, soft_error, .. } =
@@ -532,6 +536,29 @@ mod tests {
         check(200, Some("image/png"), 1, "type-not-extracted");
         check(200, Some("text/css"), 501, "too-long-to-extract");
         check(200, Some("text/html"), 0, "empty-body");
+    }
+
+    #[test]
+    fn what_the_follow_gate_refuses_for_is_written_beside_it() {
+        let mut refused = BTreeSet::new();
+        for bits in 0..1u8 << 6 {
+            let is = |bit: u8| bits >> bit & 1 == 1;
+            let directives = Directives {
+                nofollow: is(0),
+                noarchive: is(1),
+                duplicate: is(2),
+                host_duplicates: is(3),
+                audit: is(4),
+                soft_error: is(5),
+            };
+            for follow_duplicates in [Duplicates::Always, Duplicates::Auto, Duplicates::Never] {
+                let filter = filter(&Settings { follow_duplicates, ..settings() });
+                let verdict = filter.follow(&directives);
+                refused.extend((!verdict.accept).then(|| verdict.code()));
+            }
+        }
+        let written = Filter::UNFOLLOWED.map(|reason| reason.code());
+        assert_eq!(refused, BTreeSet::from(written));
     }
 
     #[test]

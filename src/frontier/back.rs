@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::front::Selector;
 use super::politeness::{Behaviour, GapReason, Grouping, Rest, Rules};
 use super::record::{HostId, HostRecord, HostStatus, PRIORITIES, Place};
-use super::window::Window;
 use crate::clock::{Span, Timestamp};
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin};
 
@@ -332,9 +331,20 @@ impl Frontier {
     }
 
     fn group_key(&self, record: &HostRecord) -> u64 {
-        match (self.rules.all().group, record.group) {
-            (Grouping::Host, _) | (_, None) => u64::from(record.id.0),
-            (_, Some(group)) => group | SHARED,
+        match self.group(record) {
+            None => u64::from(record.id.0),
+            Some(group) => group | SHARED,
+        }
+    }
+
+    /// Returns the number of a host's group, where a second unit is kept apart and the host's is
+    /// known. Of an address it is what was noted last, unless that was under another grouping.
+    pub fn group(&self, record: &HostRecord) -> Option<u64> {
+        let site = || group_number(record.name.site().as_str().as_bytes());
+        match self.rules.all().group {
+            Grouping::Host => None,
+            Grouping::RegistrableDomain => Some(site()),
+            Grouping::Ip => record.group.filter(|group| *group != site()),
         }
     }
 
@@ -431,6 +441,39 @@ impl Frontier {
         self.release(lease, now)
     }
 
+    /// Puts a URL back that waits for another host, until `until` at the longest. That one may be
+    /// among those that wait for a back queue, so the host gives its own away.
+    pub fn put_aside(
+        &mut self,
+        lease: Lease,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> (HostRecord, Parting) {
+        let (id, others_wait) = (lease.host, self.selector.waiting() > 0);
+        let (record, parting) = self.put_back(lease, now);
+        match parting {
+            Parting::Stays | Parting::Rotated if others_wait => {
+                let record = self.remove(id).map_or(record, |active| active.record);
+                (record, Parting::Snoozed(until))
+            }
+            parting => (record, parting),
+        }
+    }
+
+    /// Ends a lease of a host that belongs to another group than was known: it goes back into line.
+    /// Nothing is changed on disk.
+    pub fn leave_group(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
+        let id = lease.host;
+        let (record, parting) = self.put_back(lease, now);
+        match parting {
+            Parting::Stays => {
+                let record = self.remove(id).map_or(record, |active| active.record);
+                (record, Parting::Rotated)
+            }
+            parting => (record, parting),
+        }
+    }
+
     fn release(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
         self.in_flight -= 1;
         if let Some(group) = self.groups.get_mut(&lease.group) {
@@ -460,7 +503,7 @@ impl Frontier {
         }
         let others_wait = self.selector.waiting() > 0;
         let settings = self.rules.of(active.record.name.as_str());
-        let earliest = active.record.pace.earliest(settings);
+        let earliest = active.record.pace.earliest(settings, now);
         if others_wait && earliest.since(now) > self.settings.snooze_after.get() {
             return Parting::Snoozed(earliest);
         }
@@ -559,18 +602,12 @@ impl Frontier {
         &self.settings
     }
 
-    /// Returns the earliest time at which a host may be fetched, its group and hours included.
-    pub fn earliest(&self, record: &HostRecord) -> Timestamp {
-        let own = record.pace.earliest(self.rules.of(record.name.as_str()));
+    /// Returns the first moment from `now` on at which a host may be fetched: after its rest and
+    /// that of its group, and within its allowed hours.
+    pub fn earliest(&self, record: &HostRecord, now: Timestamp) -> Timestamp {
         let group = self.groups.get(&self.group_key(record));
-        own.max(group.map_or(Timestamp::ZERO, |group| group.next_allowed))
-    }
-
-    /// Returns when the allowed hours of an active host begin again, if they are over.
-    pub fn closed_until(&self, id: HostId, now: Timestamp) -> Option<Timestamp> {
-        let settings = self.rules.of(self.hosts.get(&id)?.record.name.as_str());
-        let opens = Window::next_open(&settings.windows, now);
-        (opens > now).then_some(opens)
+        let rested = group.map_or(now, |group| group.next_allowed.max(now));
+        record.pace.earliest(self.rules.of(record.name.as_str()), rested)
     }
 
     fn list_host(&mut self, id: HostId) {
@@ -579,7 +616,9 @@ impl Frontier {
         if active.in_flight || !active.has_work() {
             return;
         }
-        let at = active.record.pace.earliest(self.rules.of(active.record.name.as_str()));
+        // Its hours may be over when its turn comes: that is asked of the lease.
+        let settings = self.rules.of(active.record.name.as_str());
+        let at = active.record.pace.earliest(settings, Timestamp::ZERO);
         let group = active.group;
         if let Some(state) = self.groups.get_mut(&group) {
             state.members.insert((at, id));
@@ -618,6 +657,26 @@ impl Frontier {
             self.heap.remove(&(at, key));
         }
     }
+}
+
+/// Returns the number of the group that these bytes name.
+fn group_number(name: &[u8]) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(name) >> 1
+}
+
+/// Returns the number of the group of an address: /24 of IPv4 is too much to assume one server, so
+/// it is the address itself; of IPv6 the /64, which one machine usually holds.
+pub fn group_of_address(address: std::net::IpAddr) -> u64 {
+    match address.to_canonical() {
+        std::net::IpAddr::V4(v4) => group_number(&v4.octets()),
+        std::net::IpAddr::V6(v6) => group_number(&v6.octets()[..8]),
+    }
+}
+
+/// Returns the number of the group of a host whose name has no address that is known: one of its
+/// own, in which it is asked for nothing until it has one.
+pub fn group_of_name(name: &Host) -> u64 {
+    group_number(format!("{name} ").as_bytes())
 }
 
 /// What becomes of a host that asks for more than is honoured, or cannot be reached.

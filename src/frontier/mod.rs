@@ -29,7 +29,10 @@ mod priority;
 mod record;
 mod window;
 
-pub use back::{Active, Errand, Finished, Frontier, Lease, Next, Parting, Settings, Waiting};
+pub use back::{
+    Active, Errand, Finished, Frontier, Lease, Next, Parting, Settings, Waiting, group_of_address,
+    group_of_name,
+};
 pub use front::Selector;
 pub use politeness::{
     Behaviour, GapReason, Grouping, HostOverride, Pace, Rest, Rules, Settings as Politeness,

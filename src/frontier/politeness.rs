@@ -393,10 +393,10 @@ impl Pace {
         self.next_allowed = self.next_allowed.max(until);
     }
 
-    /// Returns the first moment from the end of the rest on at which a request is allowed, windows
-    /// included.
-    pub fn earliest(&self, settings: &Settings) -> Timestamp {
-        Window::next_open(&settings.windows, self.next_allowed)
+    /// Returns the first moment from `now` on at which a request is allowed: after the rest, and
+    /// within the allowed hours. One that is past says nothing of them.
+    pub fn earliest(&self, settings: &Settings, now: Timestamp) -> Timestamp {
+        Window::next_open(&settings.windows, self.next_allowed.max(now))
     }
 
     /// Forgets 429, 503 and silence, for which an operator forgives the host. What it asked for,

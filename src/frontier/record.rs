@@ -169,7 +169,7 @@ pub struct HostRecord {
     /// Per priority, the least serial that may still wait: reading starts there, since a scan over
     /// consumed rows costs more with every one of them.
     pub floors: [u64; PRIORITIES],
-    /// Second politeness unit (address or site), once known.
+    /// The group of its address, once known, where addresses are kept apart.
     pub group: Option<u64>,
     /// Failures of its robots.txt in a row.
     pub robots_failures: u32,

@@ -180,6 +180,28 @@ async fn servers_that_cannot_speak_http2_are_asked_again_in_http1() {
     }
 }
 
+/// It was asked again at once, on a connection of its own.
+#[tokio::test]
+async fn a_server_that_wants_calm_is_not_asked_again() {
+    let calm = [0, 0, 0, 11];
+    for (name, frames) in [
+        ("h2_goaway_calm", vec![frame(GOAWAY, 0, 0, &[&[0; 4][..], &calm].concat())]),
+        ("h2_goaway_calm_too_many", {
+            let why = [&[0; 4][..], &calm, b"too_many_pings"].concat();
+            vec![frame(GOAWAY, 0, 0, &why)]
+        }),
+        ("h2_rst_calm", vec![frame(RST_STREAM, 0, 1, &calm)]),
+    ] {
+        let authority = Authority::new();
+        let fetcher = authority.trusting(&small());
+        let (address, chosen) = serve(&authority, Speech::Raw(after_settings(&frames))).await;
+        let got = fetcher.fetch(https(address, "/")).await;
+        assert_eq!(*chosen.lock().unwrap(), ["h2"], "{name}");
+        assert_eq!(failed(got).failure.name(), "enhance-your-calm", "{name}");
+        check_going_on(name, &fetcher).await;
+    }
+}
+
 #[tokio::test]
 async fn streams_that_break_off_keep_what_came() {
     let head = frame(HEADERS, END_HEADERS, 1, STATUS_200);

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crawler::clock::Span;
+use crawler::crawl::Ended;
 use crawler::crawl::log::{Line, files};
 use crawler::demo::{RobotsAnswer, SiteSpec, WebSpec};
 use crawler::url::CrawlUrl;
@@ -98,4 +99,31 @@ async fn nor_does_one_that_has_no_robots_txt_but_a_failure() {
         (Duration::from_millis(1_500), RobotsAnswer::Status(500)),
     ];
     goes_on(site, "https://busy.test").await;
+}
+
+/// Each of them kept its back queue while it waited, so that the host it waited for had none: every
+/// batch of them stood still until that counted as no answer.
+#[tokio::test(start_paused = true)]
+async fn hosts_that_wait_for_the_robots_txt_of_another_let_that_one_have_a_back_queue() {
+    let mut sites = Vec::new();
+    for n in 0..12 {
+        let www = format!("www.site{n}.test");
+        let mut bare = SiteSpec::new(&format!("site{n}.test"), 3);
+        let target = format!("http://{www}/robots.txt");
+        bare.robots = vec![(Duration::ZERO, RobotsAnswer::Redirect(target))];
+        sites.extend([bare, SiteSpec::new(&www, 3)]);
+    }
+    sites.iter_mut().for_each(|site| site.cross_links = 0);
+    // The bare names stand in line before all others.
+    sites.sort_by_key(|site| site.name.starts_with("www."));
+    let mut world = World::new(WebSpec::new(6, sites));
+    world.frontier.back_queues = 4;
+    let (run, end) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+    assert_eq!(summary.reasons.get("status-200"), Some(&72), "{summary:?}");
+    assert_eq!(summary.reasons.get("robots-unreachable"), None, "{summary:?}");
+    let took = end.since(START);
+    assert!(took < Duration::from_secs(300), "{took:?}");
 }

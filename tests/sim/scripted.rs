@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crawler::clock::{Clock, Timestamp};
+use crawler::crawl::explain::{Judges, explain};
+use crawler::crawl::parked::parked_parts;
 use crawler::crawl::{Crawl, Edge, Options, SeedUrl, State, Summary};
 use crawler::db::Db;
 use crawler::db::families::urls;
@@ -14,7 +16,7 @@ use crawler::fetch::{
     Answer, Failed, Failure, Fetch, HttpVersion, Outcome, Request, Timing, Truncated,
 };
 use crawler::filter::Filter;
-use crawler::frontier::UrlState;
+use crawler::frontier::{Rules, UrlState};
 use crawler::url::{CrawlUrl, Host};
 use tokio::sync::mpsc;
 
@@ -36,6 +38,8 @@ pub(super) enum Page {
     Broken,
     /// Our own machine fails.
     Ours,
+    /// The server wants to be asked less.
+    Calm,
 }
 
 impl Page {
@@ -101,6 +105,7 @@ impl Fetch for Scripted {
             Page::Missing => (404, None, "not here".to_owned()),
             Page::Broken => return self.failed(Failure::ClosedEarly),
             Page::Ours => return self.failed(Failure::LocalFailure),
+            Page::Calm => return self.failed(Failure::EnhanceYourCalm),
         };
         let mut head = format!("HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n");
         let mut headers = vec![("content-type".to_owned(), "text/html".into())];
@@ -294,6 +299,104 @@ async fn faults_of_ours_are_no_tries() {
         .await;
     assert_eq!(crawled.fetches("http://a.test/p"), 6, "{:?}", crawled.summary.reasons);
     assert_eq!(crawled.summary.counters.failed, 0);
+}
+
+/// As a 429 does, and the URL has lost no try by it.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_wants_calm_has_a_longer_rest_each_time() {
+    let times = Arc::new(Mutex::new(Vec::new()));
+    let noted = times.clone();
+    let crawled = empty()
+        .scripted(Vec::new(), move |url| match url.path_and_query() {
+            "/" => Page::text("home", &["/p"]),
+            "/p" => {
+                let mut times = noted.lock().expect("nobody breaks here");
+                times.push(tokio::time::Instant::now());
+                if times.len() <= 5 { Page::Calm } else { Page::text("page", &[]) }
+            }
+            _ => Page::Missing,
+        })
+        .await;
+    let times = times.lock().expect("nobody breaks here");
+    let rests: Vec<u64> = times.windows(2).map(|two| (two[1] - two[0]).as_secs()).collect();
+    assert_eq!(rests, [60, 120, 240, 480, 960], "{:?}", crawled.summary.reasons);
+    assert_eq!(crawled.summary.counters.failed, 0);
+}
+
+/// A calendar without end beside notes: people could not see what of the host was parked.
+#[tokio::test(start_paused = true)]
+async fn a_part_that_is_parked_as_a_trap_is_named_with_what_it_holds() {
+    const NOTES: usize = 40;
+    let world = empty();
+    let crawled = world
+        .scripted(Vec::new(), |url| {
+            let tail = url.path().rsplit('/').next().unwrap_or_default();
+            match url.path().split('/').nth(1) {
+                Some("") => {
+                    let notes = (0..NOTES).map(|n| format!("/notes/{n}")).collect::<Vec<_>>();
+                    let mut links: Vec<&str> = notes.iter().map(String::as_str).collect();
+                    links.push("/cal2/1");
+                    Page::text("home", &links)
+                }
+                Some("notes") => Page::text(tail, &[]),
+                Some("cal2") => {
+                    let number: u64 = tail.parse().unwrap_or(0);
+                    let next = (0..5).map(|n| format!("/cal2/{}", number * 5 + n));
+                    let next = next.collect::<Vec<_>>();
+                    let next = next.iter().map(String::as_str).collect::<Vec<_>>();
+                    match Page::text("nothing on this day", &[]) {
+                        Page::Html(html) => {
+                            let links = next.iter().map(|to| format!("<a href='{to}'>go</a> "));
+                            Page::Html(html + &links.collect::<String>())
+                        }
+                        _ => Page::Missing,
+                    }
+                }
+                _ => Page::Missing,
+            }
+        })
+        .await;
+    let mut held = Vec::new();
+    urls::each(&crawled.db, |_, record| {
+        if matches!(&record.state, UrlState::Refused { reason, .. } if reason == "trap") {
+            held.push(CrawlUrl::parse(&record.url).expect("the ledger holds URLs"));
+        }
+        true
+    })
+    .expect("the ledger is read");
+    assert!(held.len() > 20, "{:?}", crawled.summary.reasons);
+    let parts = parked_parts(&crawled.db, 10).expect("reads");
+    let [part] = &parts[..] else { panic!("{parts:?}") };
+    assert_eq!((&*part.host, &*part.part), ("a.test", "/cal#"));
+    assert_eq!(part.urls, held.len() as u64);
+    assert!(part.reason.contains("had new text"), "{part:?}");
+
+    let filter = Filter::new(&world.filter, &held[..1]).expect("settings are right");
+    let politeness = Rules::new(world.politeness.clone(), &Default::default());
+    let judges = Judges {
+        filter: &filter,
+        politeness: &politeness,
+        dust: &Default::default(),
+        enforces: true,
+        seeds: &[],
+        robots: None,
+        paused: false,
+    };
+    let said = |url: &str| {
+        let url = CrawlUrl::parse(url).expect("a URL");
+        explain(Some(&crawled.db), &judges, &url, START).expect("it is explained")
+    };
+    let known = said(held[0].as_str()).parked_part.expect("it lies in the part");
+    assert_eq!((&*known.name, known.urls, known.leaves_out), ("/cal#", part.urls, true));
+    assert_eq!((known.since, &known.reason), (Some(part.since), &part.reason));
+    assert_eq!(said("http://a.test/notes/1").parked_part, None);
+    let forecasts = (0..64).map(|n| said(&format!("http://a.test/cal9/{}", u64::MAX - n)));
+    for unmet in forecasts {
+        let part = unmet.parked_part.expect("it lies in the part, too");
+        let forecast = unmet.forecast.expect("it was not met");
+        let want = part.leaves_out.then(|| "trap".to_owned());
+        assert_eq!(forecast.reason, want, "{}", forecast.why);
+    }
 }
 
 /// Returns eight words that say what `seed` is.

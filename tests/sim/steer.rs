@@ -9,7 +9,7 @@ use crawler::crawl::steer::{Answer, Budget, By, Changes, Channel, Entry, Kind, O
 use crawler::crawl::verify::verify_state;
 use crawler::crawl::{Command, Ended};
 use crawler::db::families::{meta, urls};
-use crawler::demo::{Draft, WebSpec};
+use crawler::demo::{Draft, SiteSpec, WebSpec};
 use crawler::frontier::UrlState;
 use crawler::url::CrawlUrl;
 use tokio::sync::{mpsc, oneshot};
@@ -268,4 +268,34 @@ async fn a_host_that_was_given_up_is_tried_again_when_it_is_forgiven() {
     balanced(&summary);
     is_whole(&world);
     assert!(summary.counters.requests > requests, "the host was asked again");
+}
+
+/// A crawl ended, as if all that was left were parked, in the moment in which its last host fell
+/// asleep and the one that was to have its back queue had nothing any more.
+#[tokio::test(start_paused = true)]
+async fn a_host_that_sleeps_is_waited_for_where_all_others_turn_out_to_have_nothing() {
+    let site = |name| SiteSpec { cross_links: 0, ..SiteSpec::new(name, 300) };
+    let mut world = World::new(WebSpec::new(6, ["a.test", "b.test"].map(site).to_vec()));
+    world.frontier.back_queues = 1;
+    let second = START.as_millis() / 1000 % 86_400;
+    // It closes a minute or two after the crawl has begun.
+    let (hour, minute) = (second / 3600, second / 60 % 60 + 2);
+    assert!(minute < 60, "the window is of one hour");
+    let window = format!("{hour:02}:00-{hour:02}:{minute:02} UTC");
+    world.politeness.windows = vec![window.parse().expect("a window")];
+    let operate = async |commands: mpsc::Sender<Command>| {
+        let_pass(20).await;
+        say(&commands, Order::Pause).await.expect("it pauses");
+        say(&commands, exclude("b.test", false)).await.expect("it drops");
+        let_pass(300).await;
+        say(&commands, Order::Resume).await.expect("it goes on");
+    };
+    let gap = world.politeness.min_delay.get();
+    let (run, end, _) = world.steered(START, gap, Crash::Never, operate).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+    assert_eq!(summary.counters.queued, 0, "{summary:?}");
+    assert!(end.since(START) > Duration::from_secs(80_000), "its hours were not over");
+    is_whole(&world);
 }

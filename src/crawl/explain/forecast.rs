@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::judged::{Gate, RobotsSaid, RulesSaid};
+use super::parts::PartSaid;
+use crate::crawl::discover::TRAPPED;
 use crate::db::families::meta;
 use crate::db::{Db, DbError};
-use crate::filter::Reason;
+use crate::filter::Filter;
 
 /// What would become of a URL if the crawl met it now, as a seed or as a link of its own host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,16 +30,21 @@ pub struct Forecast {
 /// Counts the pages whose links were not followed.
 pub(super) fn unfollowed(db: Option<&Db>) -> Result<BTreeMap<&'static str, u64>, DbError> {
     let counts = db.map(meta::reasons).transpose()?.flatten().unwrap_or_default();
-    let reasons = [Reason::PageNofollow, Reason::SoftError, Reason::DuplicateContent];
-    let codes = reasons.iter().map(Reason::code);
+    let codes = Filter::UNFOLLOWED.map(|reason| reason.code()).into_iter();
     Ok(codes.filter_map(|code| Some((code, *counts.get(code)?))).collect())
+}
+
+/// What the gates say that a URL would pass.
+pub(super) struct Gates<'a> {
+    pub(super) schedule: &'a Gate,
+    pub(super) fetch: &'a Gate,
 }
 
 /// Asks the judges in the order in which the crawl does.
 pub(super) fn forecast(
     seed: bool,
-    schedule: &Gate,
-    fetch: &Gate,
+    gates: &Gates<'_>,
+    part: Option<&PartSaid>,
     rules: &RulesSaid,
     robots: &RobotsSaid,
     unfollowed: BTreeMap<&'static str, u64>,
@@ -49,9 +56,15 @@ pub(super) fn forecast(
         seed,
         unfollowed,
     };
+    let Gates { schedule, fetch } = gates;
     if !schedule.accept {
         let why = format!("it would not be queued: {}", schedule.reason);
         return would_be("refused", Some(&schedule.code), why);
+    }
+    if let Some(part) = part.filter(|part| part.leaves_out) {
+        let turn = if seed { "be queued, and refused at its turn" } else { "not be queued" };
+        let why = format!("it would {turn}: the part {} of its host is parked", part.name);
+        return would_be("refused", Some(TRAPPED), why);
     }
     if let Some(holder) = rules.key_held_by.as_ref().filter(|_| rules.enforced) {
         let why = format!("a rule takes it for {holder}, which stands for it");

@@ -11,6 +11,7 @@
 
 mod forecast;
 mod judged;
+mod parts;
 mod stored;
 mod words;
 
@@ -24,9 +25,12 @@ use crate::frontier::Rules;
 use crate::url::CrawlUrl;
 
 pub use forecast::Forecast;
+use forecast::Gates;
 pub(super) use judged::as_found;
 pub use judged::{Applied, Gate, RobotsSaid, RulesSaid};
+pub use parts::PartSaid;
 pub use stored::{HostSaid, LineOf, Seen, State};
+pub(super) use words::time;
 
 /// What an explanation is made with: the settings of the crawl.
 #[derive(Clone, Copy, Debug)]
@@ -74,6 +78,8 @@ pub struct Explanation {
     pub robots: RobotsSaid,
     /// How its host stands; none if it was never heard of.
     pub host_state: Option<HostSaid>,
+    /// The part of its host that it lies in, where that is parked as a trap.
+    pub parked_part: Option<PartSaid>,
 }
 
 impl Explanation {
@@ -118,10 +124,13 @@ pub fn explain(
         }
         _ => State::Unknown,
     };
+    let parked_part = parts::part(db, url)?;
     let forecast = if state == State::Unknown {
         let is_seed = judges.seeds.contains(url);
         let unfollowed = forecast::unfollowed(db)?;
-        Some(forecast::forecast(is_seed, &schedule_gate, &fetch_gate, &rules, &robots, unfollowed))
+        let gates = Gates { schedule: &schedule_gate, fetch: &fetch_gate };
+        let part = parked_part.as_ref();
+        Some(forecast::forecast(is_seed, &gates, part, &rules, &robots, unfollowed))
     } else {
         None
     };
@@ -130,6 +139,7 @@ pub fn explain(
         schedule_gate,
         fetch_gate,
         host_state: host.map(|host| stored::host_said(&host, judges, now)),
+        parked_part,
         url: url.to_string(),
         fingerprint: format!("{:032x}", url.fingerprint().0),
         host: url.host_str().to_owned(),

@@ -340,7 +340,7 @@ pub(super) fn host_said(host: &HostRecord, judges: &Judges<'_>, now: Timestamp) 
         standing: words::standing(host),
         queued: host.queued,
         done: host.done,
-        next_allowed: host.pace.earliest(settings),
+        next_allowed: host.pace.earliest(settings, now),
         why,
         gap_ms: host.pace.gap_ms,
         busy_total: host.pace.busy_total,

@@ -68,9 +68,9 @@ pub(super) fn host_waits(
         return (now, status(&host.status));
     }
     let pace = &host.pace;
-    let (resting, opens) = (pace.next_allowed, pace.earliest(settings));
+    let (resting, opens) = (pace.next_allowed, pace.earliest(settings, now));
     let gap = Span::millis(pace.gap_ms);
-    let why = if opens > resting && opens > now {
+    let why = if opens > resting.max(now) {
         "its allowed hours have not come".to_owned()
     } else if resting <= now {
         match robots {
@@ -90,11 +90,11 @@ pub(super) fn host_waits(
     } else {
         format!("its host rests {gap} after each request")
     };
-    (opens.max(now), why)
+    (opens, why)
 }
 
 /// Writes a time as RFC 3339 text, as all JSON for people has it.
-pub(super) fn time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+pub(in crate::crawl) fn time<S: Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&at.to_rfc3339())
 }
 
@@ -106,5 +106,27 @@ pub(super) fn time_or_none<S: Serializer>(
     match at {
         Some(at) => time(at, to),
         None => to.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frontier::HostId;
+    use crate::url::Host;
+
+    /// Its hours were looked for from the end of its rest on, and so in the past.
+    #[test]
+    fn a_host_that_was_never_asked_has_its_hours_before_it_too() {
+        let windows = vec!["22:00-06:00".parse().unwrap()];
+        let settings = Politeness { windows, ..Politeness::default() };
+        let host = HostRecord::new(HostId(0), Host::new("a.example"));
+        let at = |text: &str| Timestamp::from_rfc3339(text).unwrap();
+        let noon = at("2026-01-10T12:00:00Z");
+        let (first, why) = host_waits(&host, &settings, None, noon);
+        assert_eq!((first, &*why), (at("2026-01-10T22:00:00Z"), "its allowed hours have not come"));
+        let night = at("2026-01-10T23:00:00Z");
+        let (first, why) = host_waits(&host, &settings, None, night);
+        assert_eq!((first, &*why), (night, "its host may be asked now"));
     }
 }

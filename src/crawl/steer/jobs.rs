@@ -283,7 +283,10 @@ impl State {
             return Ok(false);
         }
         match record.state {
-            UrlState::Refused { .. } => {
+            UrlState::Refused { ref reason, .. } => {
+                if reason == TRAPPED {
+                    self.let_out_of_part(&url)?;
+                }
                 self.counters.refused = self.counters.refused.saturating_sub(1);
             }
             UrlState::Failed { .. } => {

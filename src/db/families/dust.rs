@@ -3,6 +3,8 @@
 //! key = kind u8 (`s` the miner's sample, `m` the model of its boilerplate, `e` its error pages) ·
 //! site or host name, ASCII · value = bytes as the owner encodes them, with a version byte.
 //!
+//! key = `p` · …: see [`super::parts`].
+//!
 //! key = `t` · serial u64 big-endian · value = what the miner was told and no sample holds yet.
 
 use crate::db::{Batch, Db, DbError, Family};

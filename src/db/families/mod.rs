@@ -6,6 +6,7 @@ pub mod hosts;
 pub mod line;
 pub mod meta;
 pub mod names;
+pub mod parts;
 pub mod queue;
 pub mod robots;
 pub mod seen;

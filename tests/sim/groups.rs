@@ -1,0 +1,102 @@
+//! Hosts of one address or one domain are kept apart, whatever their names answered first and what
+//! an earlier run was told to keep apart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crawler::clock::Span;
+use crawler::crawl::Ended;
+use crawler::demo::{DnsAnswer, SiteSpec, WebSpec};
+use crawler::frontier::Grouping;
+
+use super::outage::Gone;
+use super::{Crash, Run, START, World, balanced};
+
+/// Rest of a group in these crawls: longer than that of a host, so that it is the one that tells.
+const REST: Duration = Duration::from_secs(5);
+
+/// Returns a world that keeps addresses apart.
+fn world(sites: Vec<SiteSpec>) -> World {
+    let mut world = World::new(WebSpec::new(8, sites));
+    world.politeness.group = Grouping::Ip;
+    world.politeness.group_delay = Span(REST);
+    world
+}
+
+fn sites(count: u32, pages: u32, address: Option<std::net::IpAddr>) -> Vec<SiteSpec> {
+    let site = |n| SiteSpec { address, ..SiteSpec::new(&format!("host{n}.test"), pages) };
+    (0..count).map(site).collect()
+}
+
+/// Requires that between two requests to an address lies the rest of a group.
+fn kept_apart(world: &World) {
+    let mut ended: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    let mut lines = world.lines();
+    lines.sort_by_key(|line| line.at_ms);
+    for line in lines {
+        let Some(address) = line.address.clone() else { continue };
+        if let Some((end, before)) = ended.get(&address) {
+            let rest = Duration::from_millis(line.at_ms.saturating_sub(*end));
+            assert!(rest >= REST, "{address}: {before}, and after {rest:?} {}", line.url);
+        }
+        ended.insert(address, (line.at_ms + line.took_ms, line.url));
+    }
+    assert!(!ended.is_empty(), "nothing was asked");
+}
+
+async fn runs(world: &World) {
+    let (run, _) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+    assert_eq!(summary.counters.failed, 0, "{summary:?}");
+}
+
+/// Each of them was put into a group of its own for ever, and all were asked side by side.
+#[tokio::test(start_paused = true)]
+async fn hosts_whose_names_failed_at_first_join_the_group_of_their_address() {
+    let mut world = world(sites(6, 5, Some([192, 0, 2, 7].into())));
+    world.outage = Some((Gone::NameServers, START, START.plus(Duration::from_secs(15))));
+    runs(&world).await;
+    kept_apart(&world);
+}
+
+/// It was asked at its new address in the group of the old one.
+#[tokio::test(start_paused = true)]
+async fn a_host_that_moves_to_another_address_joins_the_group_of_that_one() {
+    let mut sites = sites(2, 40, None);
+    sites[0].dns.answer = DnsAnswer::Changing(Duration::from_secs(60));
+    sites[0].dns.ttl = Duration::from_secs(20);
+    let world = world(sites);
+    runs(&world).await;
+    kept_apart(&world);
+    let moved = world.lines().into_iter().filter(|line| line.host == "host0.test");
+    let addresses = moved.filter_map(|line| line.address);
+    let addresses: std::collections::BTreeSet<String> = addresses.collect();
+    assert_eq!(addresses.len(), 2, "it has not moved");
+}
+
+/// They waited for room in a group that nobody leaves any more.
+#[tokio::test(start_paused = true)]
+async fn hosts_that_wait_for_room_in_their_group_are_crawled_under_another_grouping_too() {
+    let groupings = [Grouping::Ip, Grouping::Host, Grouping::RegistrableDomain];
+    for (first, then) in groupings.iter().flat_map(|one| groupings.map(|other| (*one, other))) {
+        let one_site = |n| SiteSpec {
+            address: Some([192, 0, 2, 7].into()),
+            ..SiteSpec::new(&format!("host{n}.site.test"), 4)
+        };
+        let mut world = world((0..8).map(one_site).collect());
+        world.politeness.group = first;
+        world.frontier.group_hosts_max = 1;
+        let (run, now) = world.run(START, Crash::AfterRecords(6)).await;
+        assert!(matches!(run, Run::Crashed), "it must be in the middle");
+        world.politeness.group = then;
+        let (run, _) = world.run(now.plus(REST), Crash::Never).await;
+        let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+        balanced(&summary);
+        assert_eq!(summary.ended, Ended::Complete, "{first:?}, then {then:?}: {summary:?}");
+        if then == Grouping::Ip && first == Grouping::Ip {
+            kept_apart(&world);
+        }
+    }
+}
