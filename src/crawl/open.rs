@@ -131,7 +131,7 @@ impl State {
             log: parts.log,
             proxy_failures: 0,
             outage: Outage::default(),
-            widened: meta::scope(&db)?.unwrap_or_default(),
+            widened: HashSet::new(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
             enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
@@ -149,8 +149,10 @@ impl State {
             returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
-        let widened = state.widened.iter().filter_map(|url| CrawlUrl::parse(url).ok());
-        let widened: Vec<CrawlUrl> = widened.collect();
+        let widened = meta::scope(&state.db)?;
+        let widened: Vec<CrawlUrl> =
+            widened.iter().filter_map(|url| CrawlUrl::parse(url).ok()).collect();
+        state.widened = widened.iter().map(CrawlUrl::fingerprint).collect();
         state.filter = Arc::new(state.filter.with_seeds(&widened));
         state.take_up_changes();
         state.start_learning(parts.dust)?;

@@ -90,7 +90,7 @@ pub struct State {
     pub(super) proxy_failures: u32,
     pub(super) outage: Outage,
     /// URLs that seeds redirect to.
-    pub(super) widened: Vec<String>,
+    pub(super) widened: HashSet<Fingerprint>,
     pub(super) rule_log: JsonLog,
     pub(super) learner: Learner,
     /// Whether learned rules are applied.
@@ -331,9 +331,8 @@ impl State {
 
     /// Takes the place that a seed redirects to into the scope, also for later runs.
     pub(super) fn widen_scope(&mut self, batch: &mut Batch, url: &CrawlUrl) {
-        if self.widened.len() < WIDENED_MAX && !self.widened.iter().any(|one| one == url.as_str()) {
-            self.widened.push(url.to_string());
-            meta::put_scope(batch, &self.db, &self.widened);
+        if self.widened.len() < WIDENED_MAX && self.widened.insert(url.fingerprint()) {
+            meta::put_scope(batch, &self.db, url);
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
     }

@@ -5,8 +5,8 @@
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `anchor` [`Anchor`] · `archive` [`ArchivePosition`] ·
 //! `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
-//! version) · `scope` (URLs
-//! that seeds redirect to) · `control` (what an operator changed while running, as JSON).
+//! version) · `scope/` and a fingerprint (a URL that a seed redirects to; before, a list of all of
+//! them was one row, `scope`) · `control` (what an operator changed while running, as JSON).
 
 use std::collections::BTreeMap;
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{Anchor, Timestamp};
 use crate::db::{Batch, Db, DbError, Family};
 use crate::frontier::PRIORITIES;
+use crate::url::CrawlUrl;
 
 /// Every URL occurrence is in exactly one of the terms on the right:
 /// discovered = queued + in_flight + done + known + refused + failed.
@@ -157,5 +158,52 @@ single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
 single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or last run began");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
 single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
-single!(scope, put_scope, Vec<String>, b"scope", "URLs that seeds redirect to");
 single!(control, put_control, String, b"control", "operator's changes");
+
+const SCOPE: &[u8] = b"scope";
+const SCOPE_ROWS: &[u8] = b"scope/";
+
+/// Returns the URLs that seeds redirect to.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn scope(db: &Db) -> Result<Vec<String>, DbError> {
+    let mut urls: Vec<String> = db.get(Family::Meta, SCOPE)?.unwrap_or_default();
+    let end = [SCOPE, &[SCOPE_ROWS[SCOPE.len()] + 1]].concat();
+    db.scan(Family::Meta, SCOPE_ROWS, &end, |key, bytes| {
+        urls.push(Db::decode(Family::Meta, key, bytes)?);
+        Ok(true)
+    })?;
+    Ok(urls)
+}
+
+/// Stores a URL that a seed redirects to: a row of its own, since of a list of bare names nearly
+/// all redirect.
+pub fn put_scope(batch: &mut Batch, db: &Db, url: &CrawlUrl) {
+    let key = [SCOPE_ROWS, &url.fingerprint().to_bytes()].concat();
+    batch.put(db, Family::Meta, &key, &url.as_str());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::MemoryEnv;
+
+    #[test]
+    fn what_seeds_redirect_to_is_a_row_each_beside_the_list_of_an_earlier_version() {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let url = |host: &str| CrawlUrl::parse(&format!("http://www.{host}.test/")).unwrap();
+        let mut batch = Batch::default();
+        batch.put(&db, Family::Meta, SCOPE, &vec![url("a").to_string()]);
+        for host in ["b", "c", "b"] {
+            put_scope(&mut batch, &db, &url(host));
+        }
+        // A neighbour in the order of the keys.
+        put_session(&mut batch, &db, &Session::default());
+        db.commit(batch).unwrap();
+        let mut found = scope(&db).unwrap();
+        found.sort_unstable();
+        assert_eq!(found, ["a", "b", "c"].map(|host| url(host).to_string()));
+    }
+}
