@@ -197,7 +197,10 @@ impl Learner {
         loop {
             match said.recv_timeout(patience) {
                 // Checkpoints that come by themselves, or that were asked for before, are not it.
-                Ok(Said::Heard(heard)) if heard == number => return (answers, true),
+                Ok(Said::Heard(heard)) if heard == number => {
+                    *silences = 0;
+                    return (answers, true);
+                }
                 Ok(answer) => {
                     *silences = 0;
                     answers.push(answer);
