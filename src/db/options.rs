@@ -97,11 +97,9 @@ impl Shared {
         options.set_arena_block_size(256 << 10);
         options.set_target_file_size_base(16 << 20);
         options.set_level_compaction_dynamic_level_bytes(true);
-        if family == Family::Seen {
-            // Hashes do not compress.
-            options.set_compression_type(DBCompressionType::None);
-        } else {
-            options.set_compression_type(DBCompressionType::Lz4);
+        options.set_compression_type(DBCompressionType::Lz4);
+        if family != Family::Seen {
+            // Of hashes no more is left out than what RocksDB puts around each: half of a row.
             options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
         options
