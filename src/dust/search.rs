@@ -31,6 +31,10 @@ const MAJORITY: u32 = 3;
 /// Words seen in two cases before the case of all paths is doubted.
 const CASE_WORDS_MIN: usize = 4;
 
+/// URLs of the sample before a rule of its own may say so of one word: if the first words had
+/// theirs at once, there would never be enough of them to see that it holds for all.
+const CASE_URLS_MIN: u32 = 250;
+
 /// A token that stands for the end of path and query.
 const END: &str = "\u{3}";
 
@@ -240,9 +244,13 @@ impl Search<'_> {
     fn substrings(&mut self) -> Result<(), RuleError> {
         let pairs = propose::pairs(&self.corpus);
         let minimum = self.settings.support_min as usize;
+        let urls: u32 = self.corpus.classes.iter().map(|class| class.members).sum();
+        let waits =
+            |long: &str, short: &str| urls < CASE_URLS_MIN && long.eq_ignore_ascii_case(short);
         let mut cores: Vec<((String, String), Core)> = self
             .cores(&pairs)
             .into_iter()
+            .filter(|((long, short), _)| !waits(long, short))
             .filter(|(_, core)| core.witnesses.len() >= minimum)
             .collect();
         cores.sort_by(|(a, x), (b, y)| (y.witnesses.len(), a).cmp(&(x.witnesses.len(), b)));
@@ -429,5 +437,53 @@ impl Literal {
         };
         let sound = !from.is_empty() && !again;
         sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dust::evidence::{Observation, Text};
+    use crate::dust::miner::Miner;
+    use crate::dust::sketch::Sketch;
+    use crate::url::CrawlUrl;
+
+    /// Returns the rules found on a site of these words, of each three pages in two cases, and of
+    /// so many others.
+    fn found(words: &[&str], others: u64) -> Vec<String> {
+        let mut miner = Miner::new(Settings { applicable_min: 3, ..Settings::default() });
+        let mut observe = |tail: String, document: u64| {
+            let url = CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap();
+            let shingles = document * 1_000..document * 1_000 + 120;
+            miner.observe(&Observation {
+                key: url.clone(),
+                url,
+                status: 200,
+                text: Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main),
+                digest: None,
+                bag: None,
+                declared: None,
+                junk: false,
+                troubled: false,
+            });
+        };
+        for (at, word) in (1..).zip(words) {
+            for page in 0..3 {
+                observe(format!("/{word}/topic-{page}.html"), 10 * at + page);
+                observe(format!("/{}/topic-{page}.html", word.to_uppercase()), 10 * at + page);
+            }
+        }
+        (0..others).for_each(|page| observe(format!("/page/no-{page}.html"), 1_000 + page));
+        let site = Site::new("example.com");
+        let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
+        rules.iter().map(Rule::to_string).collect()
+    }
+
+    #[test]
+    fn one_word_in_two_cases_waits_for_others() {
+        assert_eq!(found(&["books"], 20), [""; 0]);
+        assert_eq!(found(&["books", "maps", "music", "films"], 20), ["lower-case path"]);
+        let alone = found(&["books"], 250);
+        assert!(matches!(&alone[..], [rule] if rule.contains("/BOOKS/")), "{alone:?}");
     }
 }
