@@ -101,6 +101,8 @@ impl Pairs {
     /// Returns how a trial begins, given the documents that the crawl holds under two URLs.
     fn of(documents: BTreeSet<u64>) -> Pairs {
         let known = u32::try_from(documents.len()).unwrap_or(u32::MAX);
+        // Beyond so many it does not matter which they are.
+        let documents = documents.into_iter().take(DOCUMENTS_MAX).collect();
         Pairs { known, documents, ..Pairs::default() }
     }
 
