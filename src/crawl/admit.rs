@@ -247,33 +247,27 @@ impl State {
         let key = canonized.key.fingerprint();
         let mut is_audit = false;
         if key != own {
-            match self.other_holder(own, key)? {
-                Some(by)
-                    if self.is_fetched_to_check(&rules, own, (&canonized.rules, &url), by)? =>
-                {
-                    is_audit = rules.hides(&url, &canonized.rules);
+            if let Some(by) = self.other_holder(own, key)? {
+                let united = self.united_by(&rules, &url, by)?;
+                if !self.is_fetched_to_check(&rules, own, (&united.rules, &united.url), by)? {
+                    return self.suppress(lease, by, united.numbers(), rules.version(), now);
                 }
-                Some(by) => {
-                    let ids = self.rules_of_both(&rules, &canonized.rules, by)?;
-                    return self.suppress(lease, by, ids, rules.version(), now);
-                }
-                None => {
-                    let mut batch = Batch::default();
-                    self.know(&mut batch, key, Known::By(own));
-                    self.commit(batch, now)?;
-                }
+                is_audit = rules.hides(&united.url, &united.rules);
+            } else {
+                let mut batch = Batch::default();
+                self.know(&mut batch, key, Known::By(own));
+                self.commit(batch, now)?;
             }
         }
         if key == own
             && rules.knows(url.host_str())
-            && let Some((by, ids, rewritten)) = self.stood_for(&rules, &url, own)?
+            && let Some((by, united)) = self.stood_for(&rules, &url, own)?
         {
-            if !self.is_fetched_to_check(&rules, own, (&ids, &rewritten), by)? {
-                let ids = self.rules_of_both(&rules, &ids, by)?;
-                return self.suppress(lease, by, ids, rules.version(), now);
+            if !self.is_fetched_to_check(&rules, own, (&united.rules, &united.url), by)? {
+                return self.suppress(lease, by, united.numbers(), rules.version(), now);
             }
-            self.await_audit(own, by, &ids);
-            is_audit = rules.hides(&rewritten, &ids);
+            self.await_audit(own, by, &united.rules);
+            is_audit = rules.hides(&united.url, &united.rules);
         }
         let record = self.frontier.active(lease.host).map(|active| &active.record);
         let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });

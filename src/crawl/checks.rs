@@ -105,6 +105,27 @@ pub(super) struct Checks {
     restless: HashMap<Site, i32>,
 }
 
+/// What makes two URLs one page.
+#[derive(Debug)]
+pub(super) struct United {
+    /// The rules in whose name one of them is suppressed: if any of them falls, it comes back.
+    pub(super) all: Vec<RuleId>,
+    /// Those that rewrite `url`.
+    pub(super) rules: Vec<RuleId>,
+    /// The one that is judged: the URL itself, or what stands for it where it is that which the
+    /// rules rewrite.
+    pub(super) url: CrawlUrl,
+    /// What stands for it, where that is not judged already, and the rules that rewrite it too.
+    pub(super) stands: Option<(Vec<RuleId>, CrawlUrl)>,
+}
+
+impl United {
+    /// Returns numbers of the rules in whose name one of the two is suppressed.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        self.all.iter().map(|rule| rule.0).collect()
+    }
+}
+
 /// What is made of two pages that a rule takes for one and that have not the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doubt {
@@ -181,8 +202,7 @@ impl Checks {
 }
 
 impl State {
-    /// Returns which rules give a URL and the one that stands for it the same key, and which of the
-    /// two they rewrite: where that is the URL itself, the other one is what they lead to.
+    /// Returns which rules make a URL and the one that stands for it one page.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -191,39 +211,26 @@ impl State {
         set: &RuleSet,
         url: &CrawlUrl,
         by: Fingerprint,
-    ) -> Result<(Vec<RuleId>, CrawlUrl), DbError> {
-        let rules = set.canonize(url).rules;
-        if rules.is_empty()
-            && let Some(record) = urls::get(&self.db, by)?
-            && let Ok(other) = CrawlUrl::parse(&record.url)
-        {
-            return Ok((set.canonize(&other).rules, other));
+    ) -> Result<United, DbError> {
+        let own = set.canonize(url).rules;
+        let record = urls::get(&self.db, by)?;
+        let Some(stands) = record.and_then(|record| CrawlUrl::parse(&record.url).ok()) else {
+            return Ok(United { all: own.clone(), rules: own, url: url.clone(), stands: None });
+        };
+        let others = set.canonize(&stands).rules;
+        // One that stands for it by way of a third has its key no more where rules changed since.
+        let all = set.uniting(url, &stands).unwrap_or_else(|| {
+            let more = others.iter().filter(|rule| !own.contains(rule));
+            own.iter().chain(more).copied().collect()
+        });
+        let of_those = |rules: Vec<RuleId>| -> Vec<RuleId> {
+            rules.into_iter().filter(|rule| all.contains(rule)).collect()
+        };
+        let (own, others) = (of_those(own), of_those(others));
+        if own.is_empty() {
+            return Ok(United { all, rules: others, url: stands, stands: None });
         }
-        Ok((rules, url.clone()))
-    }
-
-    /// Returns the rules in whose name a URL is suppressed: those that give it its key, and those
-    /// that give that key to what stands for it. If any of them falls, it comes back.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn rules_of_both(
-        &self,
-        set: &RuleSet,
-        own: &[RuleId],
-        by: Fingerprint,
-    ) -> Result<Vec<u64>, DbError> {
-        let mut rules: Vec<u64> = own.iter().map(|rule| rule.0).collect();
-        if let Some(record) = urls::get(&self.db, by)?
-            && let Ok(other) = CrawlUrl::parse(&record.url)
-        {
-            for rule in set.canonize(&other).rules {
-                if !rules.contains(&rule.0) {
-                    rules.push(rule.0);
-                }
-            }
-        }
-        Ok(rules)
+        Ok(United { all, rules: own, url: url.clone(), stands: Some((others, stands)) })
     }
 
     /// Notes the keys that new rules give pages which were fetched before: each page stands for its
@@ -255,8 +262,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns what stands for a URL whose own form is the key of another one, by which rules, and
-    /// which of the two they rewrite.
+    /// Returns what stands for a URL whose own form is the key of another one, and by which rules.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -265,14 +271,14 @@ impl State {
         set: &RuleSet,
         url: &CrawlUrl,
         own: Fingerprint,
-    ) -> Result<Option<(Fingerprint, Vec<RuleId>, CrawlUrl)>, DbError> {
+    ) -> Result<Option<(Fingerprint, United)>, DbError> {
         let Some(Known::By(by)) = seen::get(&self.db, own)? else { return Ok(None) };
         if !self.still_stands(by, own)? {
             return Ok(None);
         }
         let Some(by) = self.stand_in(own, by)? else { return Ok(None) };
-        let (rules, rewritten) = self.united_by(set, url, by)?;
-        Ok((!rules.is_empty()).then_some((by, rules, rewritten)))
+        let united = self.united_by(set, url, by)?;
+        Ok((!united.all.is_empty()).then_some((by, united)))
     }
 
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
@@ -419,17 +425,17 @@ impl State {
         if self.checks.awaits(own) || !self.is_host_open(&url.host())? {
             return Ok(None);
         }
-        let (rules, url) = self.united_by(set, &url, by)?;
+        let United { rules, url, stands, .. } = self.united_by(set, &url, by)?;
         let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
             set.must_prove(url, rules) || set.audits_all(url, rules)
         };
-        let mut is_open = doubtful(&url, &rules);
+        let mut is_open = doubtful(&url, &rules)
+            || stands.is_some_and(|(rules, stands)| doubtful(&stands, &rules));
         if let Some(record) = urls::get(&self.db, by)?
             && let Ok(stands) = CrawlUrl::parse(&record.url)
         {
             let waits = matches!(record.state, UrlState::Queued(_));
-            is_open |= doubtful(&stands, &set.canonize(&stands).rules)
-                || waits && !self.is_host_open(&stands.host())?;
+            is_open |= waits && !self.is_host_open(&stands.host())?;
         }
         if !is_open {
             return Ok(None);
@@ -496,7 +502,8 @@ impl State {
         by: Fingerprint,
     ) -> Result<bool, DbError> {
         let hidden = self.hidden_by(set, url, by)?;
-        Ok(hidden.is_some_and(|(rules, url)| !rules.is_empty() && set.audits(&url, &rules)))
+        Ok(hidden
+            .is_some_and(|United { rules, url, .. }| !rules.is_empty() && set.audits(&url, &rules)))
     }
 
     /// Returns what [`State::united_by`] says of a suppressed URL; `None` where it has no record.
@@ -505,7 +512,7 @@ impl State {
         set: &RuleSet,
         own: Fingerprint,
         by: Fingerprint,
-    ) -> Result<Option<(Vec<RuleId>, CrawlUrl)>, DbError> {
+    ) -> Result<Option<United>, DbError> {
         let Some(record) = urls::get(&self.db, own)? else { return Ok(None) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(None) };
         self.united_by(set, &url, by).map(Some)

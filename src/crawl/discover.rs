@@ -9,7 +9,6 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError, Family};
-use crate::dust::RuleId;
 use crate::filter::{Candidate, Canonized, Found, Reason};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -60,7 +59,6 @@ struct Accepted<'l> {
     link: &'l Link,
     own: Fingerprint,
     key: Fingerprint,
-    rules: Vec<u64>,
     hops: u16,
     priority: Option<u8>,
 }
@@ -73,11 +71,8 @@ impl<'l> Accepted<'l> {
         priority: Option<u8>,
     ) -> Self {
         let own = link.url.fingerprint();
-        let (key, rules) = match canonized {
-            Some(canonized) => (canonized.key.fingerprint(), canonized.rules),
-            None => (own, Vec::new()),
-        };
-        Accepted { link, own, key, rules, hops, priority }
+        let key = canonized.map_or(own, |canonized| canonized.key.fingerprint());
+        Accepted { link, own, key, hops, priority }
     }
 }
 
@@ -265,34 +260,52 @@ impl State {
             // Its text is the key of another URL, which stands for it if the rules still say so.
             Some(Known::By(by)) if self.still_stands(by, one.own)? => {
                 if let Some(by) = self.stand_in_found(via, one, by)? {
-                    let set = self.rules.snapshot();
-                    let (rules, url) = self.united_by(&set, &one.link.url, by)?;
                     known.insert(one.own, Known::Itself);
-                    if !self.is_fetched_to_check(&set, one.own, (&rules, &url), by)? {
-                        let rules = self.rules_of_both(&set, &rules, by)?;
-                        return self.suppress_found(batch, via, one, (by, rules), version, now);
+                    let set = self.rules.snapshot();
+                    let united = self.united_by(&set, &one.link.url, by)?;
+                    let judged = (&united.rules[..], &united.url);
+                    if !united.all.is_empty() {
+                        if !self.is_fetched_to_check(&set, one.own, judged, by)? {
+                            let how = (by, united.numbers());
+                            return self.suppress_found(batch, via, one, how, version, now);
+                        }
+                        // Fetched, it stands for its key itself, and nothing says any more what it
+                        // is to be compared with.
+                        self.await_audit(one.own, by, &united.rules);
                     }
                 }
             }
-            Some(Known::By(_)) | None => {}
+            Some(Known::By(by)) => self.note_withheld(one.own, by)?,
+            None => {}
         }
         if one.key != one.own {
             let by = match known.get(&one.key).copied() {
-                Some(Known::Itself) => Some(one.key),
+                Some(Known::Itself) => {
+                    self.note_withheld(one.own, one.key)?;
+                    Some(one.key)
+                }
                 Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
-                Some(Known::By(_)) | None => None,
+                Some(Known::By(by)) => {
+                    self.note_withheld(one.own, by)?;
+                    None
+                }
+                None => None,
             };
             let by = match by {
                 Some(by) if by != one.own => self.stand_in_found(via, one, by)?,
                 by => by,
             };
-            if let Some(by) = by.filter(|by| *by != one.own)
-                && !self.is_checked(one, by)?
-            {
-                known.insert(one.own, Known::Itself);
-                let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
-                let rules = self.rules_of_both(&self.rules.snapshot(), &rules, by)?;
-                return self.suppress_found(batch, via, one, (by, rules), version, now);
+            if let Some(by) = by.filter(|by| *by != one.own) {
+                let set = self.rules.snapshot();
+                let united = self.united_by(&set, &one.link.url, by)?;
+                let judged = (&united.rules[..], &united.url);
+                // Rules may have fallen since they gave the link its key.
+                let is_hidden = !united.all.is_empty();
+                if is_hidden && !self.is_fetched_to_check(&set, one.own, judged, by)? {
+                    known.insert(one.own, Known::Itself);
+                    let how = (by, united.numbers());
+                    return self.suppress_found(batch, via, one, how, version, now);
+                }
             }
             if by.is_none() {
                 known.insert(one.key, Known::By(one.own));
@@ -332,12 +345,6 @@ impl State {
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
         let stands = self.stand_in(key, by)?.is_some();
         Ok(stands && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
-    }
-
-    fn is_checked(&mut self, one: &Accepted<'_>, by: Fingerprint) -> Result<bool, DbError> {
-        let rules: Vec<RuleId> = one.rules.iter().copied().map(RuleId).collect();
-        let set = self.rules.snapshot();
-        self.is_fetched_to_check(&set, one.own, (&rules, &one.link.url), by)
     }
 
     fn queue_found(

@@ -104,8 +104,7 @@ impl State {
             return Ok(());
         }
         let waiting = &admitted.lease.waiting;
-        let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
-        let troubled = record.is_some_and(|record| record.pace.is_troubled());
+        let troubled = self.is_troubled(admitted);
         let key = admitted.canonical.as_deref().and_then(|key| CrawlUrl::parse(key).ok());
         let fetched = fetched_of(answer, Some(facts));
         let (text, digest, bag) = match fetched {
@@ -126,7 +125,10 @@ impl State {
             junk: facts.junk.is_some(),
             troubled,
         };
-        if key.is_some() || self.checks.awaits(waiting.fingerprint) {
+        if troubled {
+            self.checks.end(waiting.fingerprint);
+            self.stood.remove(&waiting.fingerprint);
+        } else if key.is_some() || self.checks.awaits(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
             let leads_to = facts.redirect.as_ref();
             let shown = (fetched, leads_to);
@@ -136,6 +138,13 @@ impl State {
         told::note(batch, &self.db, row, &observation);
         self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
+    }
+
+    /// Returns true where a host had not recovered from 429, 503 or silence when it was asked: an
+    /// answer given in trouble may be a page that says so, whatever its status, and is no evidence.
+    pub(super) fn is_troubled(&self, admitted: &Admitted) -> bool {
+        let record = self.frontier.active(admitted.lease.host).map(|active| &active.record);
+        record.is_some_and(|record| record.pace.is_troubled())
     }
 
     /// Tells the miner what a site declares of its URLs, in its robots.txt or with a page.
@@ -165,10 +174,18 @@ impl State {
         if by == own {
             return Ok(());
         }
-        let Some(record) = urls::get(&self.db, by)? else { return Ok(()) };
+        let Some(mut record) = urls::get(&self.db, by)? else { return Ok(()) };
+        let mut by = by;
+        if matches!(record.state, UrlState::Suppressed { .. })
+            && let Some(stands) = self.stand_in(own, by)?
+            && let Some(other) = urls::get(&self.db, stands)?
+        {
+            (by, record) = (stands, other);
+        }
         let known = match record.state {
             UrlState::Done(done) => evidence_of(&done.evidence),
-            UrlState::Failed { .. } => Some(Fetched::Gone),
+            // Nothing answered, which says nothing of the page.
+            UrlState::Failed { .. } => Some(Fetched::Unavailable),
             // What other gates refuse says nothing about the page.
             UrlState::Refused { reason, .. } => {
                 (reason == "robots-disallowed").then_some(Fetched::Forbidden)
@@ -177,12 +194,29 @@ impl State {
         };
         let Some(known) = known else { return Ok(()) };
         let set = self.rules.snapshot();
-        let (rules, rewritten) = self.united_by(&set, url, by)?;
-        // The site itself says that both are one page.
-        let agrees = leads_to.is_some_and(|to| {
-            to.fingerprint() == by || set.canonize(to).key.fingerprint() == key.fingerprint()
-        });
-        let audited = if agrees { known } else { fetched };
+        let Ok(stands) = CrawlUrl::parse(&record.url) else { return Ok(()) };
+        // Rules that have changed meanwhile may give the two keys of their own.
+        if set.uniting(url, &stands).is_none_or(|rules| rules.is_empty()) {
+            return Ok(());
+        }
+        let united = self.united_by(&set, url, by)?;
+        let (mut rules, rewritten) = (united.rules, united.url);
+        let mut stands = united.stands.filter(|(rules, stands)| set.must_prove(stands, rules));
+        let mut audited = fetched;
+        if let Some(to) = leads_to
+            && let Some(said) = set.uniting(url, to)
+        {
+            // The site itself says that both are one page, or of one more form that it is the page
+            // of the first: then of those rules alone without which that would not have their key.
+            audited = known;
+            if to.fingerprint() != by {
+                rules.retain(|rule| said.contains(rule));
+                stands = None;
+            }
+        }
+        if rules.is_empty() {
+            return Ok(());
+        }
         self.seen_of.note_audit();
         // Where a rule is known to fail, nothing more is learned of it.
         if set.audits_all(&rewritten, &rules) {
@@ -196,9 +230,6 @@ impl State {
         let is_distrusted = set.distrusts(&rules) && !known.is_mute();
         let doubt = (is_other || known.differs_from(audited))
             .then(|| self.checks.on_doubt(url, is_other, is_distrusted));
-        let stands = CrawlUrl::parse(&record.url).ok().filter(|stands| *stands != rewritten);
-        let stands = stands.map(|stands| (set.canonize(&stands).rules, stands));
-        let stands = stands.filter(|(rules, stands)| set.must_prove(stands, rules));
         let told = Audited { rules, pair: (rewritten, key.clone()), stands, audited, known };
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
@@ -517,12 +548,18 @@ impl State {
         Ok(news || !is_done)
     }
 
-    /// Ends the miner's part of a run.
+    /// Ends the miner's part of a run. A doubt whose second look does not come to pass any more is
+    /// told as one that was not settled: the URL was fetched, and speaks only once.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         if self.learner.is_on() {
+            for flight in std::mem::take(&mut self.probes).into_values() {
+                if let Asker::Audit(audited) = flight.asker {
+                    self.tell_unsettled(*audited, now);
+                }
+            }
             self.hear_miner(now)?;
         }
         Ok(())
@@ -580,13 +617,21 @@ fn text_of(analysis: &Analysis) -> Text {
     }
 }
 
-/// Encodes what a page shows the miner, to be compared with an audit later.
-pub(super) fn evidence(fetched: &Fetched) -> Vec<u8> {
-    postcard::to_stdvec(fetched).unwrap_or_default()
+/// Encodes what a page shows the miner, to be compared with an audit later, and whether the page
+/// keeps something back that another form of it may give: where it leads to, or itself from the
+/// archive.
+pub(super) fn evidence(fetched: &Fetched, withheld: bool) -> Vec<u8> {
+    postcard::to_stdvec(&(fetched, withheld)).unwrap_or_default()
 }
 
+/// Returns what a page showed the miner.
 pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
     postcard::from_bytes(bytes).ok()
+}
+
+/// Returns true where a page keeps something back; what older programs wrote does not say.
+pub(super) fn is_withheld(bytes: &[u8]) -> bool {
+    postcard::from_bytes(bytes).is_ok_and(|(_, withheld): (Fetched, bool)| withheld)
 }
 
 #[cfg(test)]
@@ -597,7 +642,7 @@ mod tests {
     use super::*;
     use crate::content::Bag;
     use crate::crawl::learner::{Learner, Mind};
-    use crate::crawl::readmit::tests::{drop_parameter, open, url};
+    use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
     use crate::dust::{Rule, RuleBook};
 
@@ -655,7 +700,14 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        state.learner = Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 };
+        state.learner = Learner::Thread {
+            tell,
+            said,
+            owed: Default::default(),
+            dropped: 0,
+            asked: 0,
+            silences: 0,
+        };
         saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
         let miner = std::thread::spawn(move || {
             let asked = told.recv().expect("it is asked for its last words");
@@ -666,5 +718,104 @@ mod tests {
         });
         assert!(state.hear_miner(now).unwrap(), "it had more to say");
         miner.join().unwrap();
+    }
+
+    /// A state with two rules, of which one is on trial, and a page that stands for its forms.
+    struct Bench {
+        state: State,
+        rules: [Rule; 2],
+        now: Timestamp,
+        _env: MemoryEnv,
+        _logs: tempfile::TempDir,
+    }
+
+    impl Bench {
+        /// `holder` was fetched, and stands for its key.
+        fn new(holder: &str, became: UrlState) -> Bench {
+            let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+            let logs = tempfile::tempdir().unwrap();
+            let mut state = open(&env, logs.path(), now);
+            let rules = ["sid", "lang"].map(drop_parameter);
+            let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+            book.import(rules.to_vec());
+            assert!(book.enforce(rules[0].id, "as the test says", now));
+            book.try_by_pairs(vec![rules[1].id], now).unwrap();
+            state.rules.publish(book.rule_set().unwrap());
+            state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
+            let holder = url(holder);
+            let key = state.rules.snapshot().canonize(&holder).key.fingerprint();
+            let mut batch = Batch::default();
+            let row = record(&holder, None, became);
+            urls::put(&mut batch, &state.db, holder.fingerprint(), &row);
+            state.know(&mut batch, key, Known::By(holder.fingerprint()));
+            state.commit(batch, now).unwrap();
+            Bench { state, rules, now, _env: env, _logs: logs }
+        }
+
+        /// Lets a form be fetched that has the key of the holder; returns what is known by then of
+        /// each rule: pairs that agreed, and pairs that failed or were no evidence.
+        fn fetch(&mut self, form: &str, shown: Fetched, leads_to: Option<&str>) -> [(u32, u32); 2] {
+            let (form, leads_to) = (url(form), leads_to.map(url));
+            let set = self.state.rules.snapshot();
+            let key = set.canonize(&form).key.into_owned();
+            let mut batch = Batch::default();
+            let (own, shown) = (form.fingerprint(), (shown, leads_to.as_ref()));
+            self.state.tell_audit(&mut batch, (&form, own), &key, shown, self.now).unwrap();
+            self.state.tell(Tell::Show);
+            let said = std::mem::take(&mut self.state.said);
+            let shown = said.into_iter().rev().find_map(|said| match said {
+                Said::Shown(rules, _) => Some(rules),
+                _ => None,
+            });
+            let shown = shown.expect("all rules are shown");
+            self.rules.each_ref().map(|rule| {
+                let rule = shown.iter().find(|shown| shown.id == rule.id).unwrap();
+                let of = &rule.evidence;
+                (of.draws_same + of.audits_same, of.draws_failed + of.audits_failed)
+            })
+        }
+    }
+
+    fn done(shown: Fetched) -> UrlState {
+        UrlState::Done(Box::new(crate::frontier::DoneState {
+            at: Timestamp::ZERO,
+            status: 200,
+            bytes: 1,
+            mime: "text/html".to_owned(),
+            text_digest: None,
+            record: None,
+            rules_version: 1,
+            content: "new".to_owned(),
+            links: 0,
+            evidence: evidence(&shown, false),
+        }))
+    }
+
+    /// A pair proved each rule that rewrote its URL, also one that rewrote both pages alike.
+    #[test]
+    fn a_pair_proves_the_rules_that_make_it_one_and_no_others() {
+        let page = page(0..300);
+        let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page));
+        let agreed = bench.fetch("http://a.example/d?id=7&lang=fr&sid=2", page, None);
+        assert_eq!(agreed, [(1, 0), (0, 0)], "the language was the same");
+        let agreed = bench.fetch("http://a.example/d?id=7&lang=de&sid=1", page, None);
+        assert_eq!(agreed, [(1, 0), (2, 0)], "each of its two values");
+        // The site takes the session away, and says nothing of languages.
+        let leads_to = Some("http://a.example/d?id=7&lang=es");
+        let said = bench.fetch("http://a.example/d?id=7&lang=es&sid=3", page, leads_to);
+        assert_eq!(said, [(2, 0), (2, 0)]);
+    }
+
+    /// A page that did not answer in time refuted the rule under which it stood for others.
+    #[test]
+    fn what_did_not_answer_says_nothing_of_a_rule() {
+        let failed =
+            UrlState::Failed { reason: "timeout".into(), detail: "".into(), at: Timestamp::ZERO };
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", failed);
+        let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
+        assert_eq!(known, [(0, 0), (0, 0)]);
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(Fetched::Gone));
+        let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
+        assert_eq!(known, [(0, 1), (0, 0)], "a page that is gone does");
     }
 }

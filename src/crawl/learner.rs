@@ -8,7 +8,7 @@
 //! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
 //! batches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,9 @@ const CHECKPOINT_EVERY: u64 = 1000;
 /// Waits in a row in which the miner says nothing, after which it is not waited for any more: a
 /// mining takes seconds, on a busy machine a minute.
 const SILENCES_MAX: u32 = 24;
+
+/// Findings that wait for room in the channel; of more, the later ones are lost.
+const OWED_MAX: usize = 10_000;
 
 /// Probes asked for at a time and site.
 const PROBES_MAX: usize = 8;
@@ -94,6 +97,13 @@ pub(super) enum Tell {
     Show,
 }
 
+impl Tell {
+    /// Returns true for what a rule is to hear, however busy the miner is.
+    fn is_owed(&self) -> bool {
+        matches!(self, Tell::Audited(..) | Tell::Probed(..))
+    }
+}
+
 /// What the miner answers.
 #[derive(Debug)]
 pub(super) enum Said {
@@ -127,6 +137,8 @@ pub(super) enum Learner {
     Thread {
         tell: SyncSender<Tell>,
         said: Receiver<Said>,
+        /// Findings that wait for room in the channel.
+        owed: VecDeque<Tell>,
         /// Messages that were not told because the channel was full.
         dropped: u64,
         /// Checkpoints that were asked for.
@@ -156,7 +168,7 @@ impl Learner {
             }
         };
         std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
-        Ok(Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 })
+        Ok(Learner::Thread { tell, said, owed: VecDeque::new(), dropped: 0, asked: 0, silences: 0 })
     }
 
     /// Tells the miner something; returns what it says at once.
@@ -164,8 +176,18 @@ impl Learner {
         match self {
             Learner::Off => Vec::new(),
             Learner::Inline(mind) => mind.hear(message),
-            Learner::Thread { tell, dropped, .. } => {
-                if let Err(TrySendError::Full(_)) = tell.try_send(message) {
+            Learner::Thread { tell, owed, dropped, .. } => {
+                owed.push_back(message);
+                while let Some(message) = owed.pop_front() {
+                    if let Err(TrySendError::Full(message)) = tell.try_send(message) {
+                        owed.push_front(message);
+                        break;
+                    }
+                }
+                // What keeps its place is what is told once: a page that came to nothing for want
+                // of a finding says nothing again.
+                if owed.back().is_some_and(|last| !last.is_owed()) || owed.len() > OWED_MAX {
+                    owed.pop_back();
                     *dropped += 1;
                 }
                 Vec::new()
@@ -387,7 +409,14 @@ mod tests {
     fn a_miner_that_is_still_at_work_has_not_said_its_last_words() {
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        let mut learner = Learner::Thread { tell, said, dropped: 0, asked: 0, silences: 0 };
+        let mut learner = Learner::Thread {
+            tell,
+            said,
+            owed: VecDeque::new(),
+            dropped: 0,
+            asked: 0,
+            silences: 0,
+        };
         let mut last_words = || {
             let (said, is_done) = learner.last_words(std::time::Duration::ZERO);
             (said.len(), is_done)
@@ -428,5 +457,36 @@ mod tests {
         assert!(shown.iter().all(|rule| rule.state == RuleState::Enforced));
         let few = most_telling(rules[..15].iter());
         assert_eq!(few.len(), 15);
+    }
+
+    /// While the miner was busy the finding of an audit was lost with what was only counted, and
+    /// its URL, which was fetched, never spoke again.
+    #[test]
+    fn a_finding_waits_for_room_and_what_is_only_counted_does_not() {
+        let (tell, told) = sync_channel(1);
+        let (_saying, said) = sync_channel(8);
+        let mut learner = Learner::Thread {
+            tell,
+            said,
+            owed: VecDeque::new(),
+            dropped: 0,
+            asked: 0,
+            silences: 0,
+        };
+        let url = CrawlUrl::parse("http://a.example/p").unwrap();
+        let audited = || {
+            let pair = (url.clone(), url.clone(), Fetched::Gone);
+            Tell::Audited(vec![RuleId(1)], Box::new(pair), Finding::Failed, Timestamp::ZERO)
+        };
+        learner.tell(Tell::Suppressed(Vec::new()));
+        learner.tell(audited());
+        learner.tell(Tell::Suppressed(Vec::new()));
+        learner.tell(audited());
+        let heard = (0..4).map(|_| {
+            let one = told.try_recv().expect("there is more to hear");
+            learner.tell(Tell::Show);
+            matches!(one, Tell::Audited(..))
+        });
+        assert_eq!(heard.collect::<Vec<_>>(), [false, true, true, false], "in their order");
     }
 }

@@ -183,7 +183,8 @@ impl State {
         }
         let hides = |state| match state {
             RuleState::Enforced => true,
-            RuleState::Shadow => self.enforces,
+            // Without a miner nothing would prove it.
+            RuleState::Shadow => self.enforces && how.mode != DustMode::Off,
             RuleState::Candidate | RuleState::Suspended | RuleState::Retired => false,
         };
         let hiding: HashSet<RuleId> =

@@ -6,7 +6,7 @@
 //! like any URL; the first of its key that is fetched stands for the others again.
 
 use super::error::CrawlError;
-use super::learn::evidence_of;
+use super::learn::{evidence_of, is_withheld};
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -38,13 +38,16 @@ fn stands(record: &UrlRecord) -> bool {
     }
 }
 
-/// Returns true where a URL that was fetched showed a page, be it that it has not changed. An
+/// Returns true where a URL that was fetched showed a page, and all of it. No page is asked for on
+/// condition that it has changed, so that one which says it has not shows nothing. An
 /// answer that is empty, or that broke off, is a failure of the server, whatever its status says:
-/// under another form it may show the page.
+/// under another form it may show the page. So may another form lead on where this one forbids to
+/// follow it, as views to print do, or be archived.
 pub(super) fn shows_a_page(done: &DoneState) -> bool {
-    let is_page = matches!(done.status, 200..=299 | 304) && !done.content.starts_with("junk");
+    let is_page = matches!(done.status, 200..=299) && !done.content.starts_with("junk");
     let shown = evidence_of(&done.evidence);
-    is_page && !matches!(shown, Some(Fetched::Page { digest: None, .. }))
+    let is_empty = matches!(shown, Some(Fetched::Page { digest: None, .. }));
+    is_page && !is_empty && !is_withheld(&done.evidence)
 }
 
 impl State {
@@ -73,6 +76,34 @@ impl State {
             }
         }
         Ok(None)
+    }
+
+    /// Notes that a page which is fetched may give what another one of its key has kept back: where
+    /// it does not either, what the two agree in is taken for the wish of the site, or no form of
+    /// such a page would ever stand for another.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn note_withheld(
+        &mut self,
+        own: Fingerprint,
+        by: Fingerprint,
+    ) -> Result<(), DbError> {
+        if own != by && self.stood.len() < STOOD_MAX && self.withholds(by)? {
+            self.stood.insert(own, by);
+        }
+        Ok(())
+    }
+
+    /// Returns true for a page that was fetched and keeps something back, if it is the first of its
+    /// key that does.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn withholds(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let record = urls::get(&self.db, url)?;
+        let state = record.map(|record| record.state);
+        Ok(matches!(state, Some(UrlState::Done(done)) if is_withheld(&done.evidence)))
     }
 
     fn are_in_force(&self, rules: &[u64]) -> bool {
@@ -191,7 +222,7 @@ pub(super) mod tests {
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};
-    use crate::dust::{LiveRules, RuleSet};
+    use crate::dust::{LiveRules, RuleSet, Text};
     use crate::filter::Filter;
     use crate::frontier::{Frontier, Rules};
 
@@ -413,7 +444,8 @@ pub(super) mod tests {
         state.note_keys(&mut batch, &[(form.clone(), plain.clone())]).unwrap();
         state.commit(batch, now).unwrap();
         let stood = state.stood_for(&set, &plain, own).unwrap();
-        assert_eq!(stood, Some((form.fingerprint(), vec![drop_sid().id], form.clone())));
+        let (by, united) = stood.unwrap();
+        assert_eq!((by, united.all, united.url), (form.fingerprint(), vec![drop_sid().id], form));
         let before = state.counters.queued;
         find(&mut state, "/p", now);
         assert_eq!(state.counters.queued, before, "found again, it keeps its place");
@@ -532,5 +564,73 @@ pub(super) mod tests {
         let known = urls::get(&state.db, plain.fingerprint()).unwrap().unwrap();
         assert_eq!(known.state, failed());
         assert_eq!(state.counters.suppressed, before);
+    }
+
+    /// Stores that a URL was fetched and showed a page that keeps something back, or nothing.
+    fn fetched(state: &mut State, tail: &str, withheld: bool, now: Timestamp) {
+        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        let done = DoneState {
+            at: now,
+            status: 200,
+            bytes: 1,
+            mime: "text/html".to_owned(),
+            text_digest: None,
+            record: None,
+            rules_version: 1,
+            content: "new".to_owned(),
+            links: 1,
+            evidence: super::super::learn::evidence(&shown, withheld),
+        };
+        assert_eq!(evidence_of(&done.evidence), Some(shown));
+        let url = url(&format!("http://a.example{tail}"));
+        let mut batch = Batch::default();
+        let done = record(&url, None, UrlState::Done(Box::new(done)));
+        urls::put(&mut batch, &state.db, url.fingerprint(), &done);
+        state.commit(batch, now).unwrap();
+    }
+
+    /// The view to print of a page, which forbids to follow its links, stood for the page, and what
+    /// no other page led to was never found.
+    #[test]
+    fn a_page_whose_links_are_not_followed_stands_for_no_other_form() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let queued = |state: &State, tail: &str| {
+            let url = url(&format!("http://a.example{tail}"));
+            let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
+            matches!(record.state, UrlState::Queued(_))
+        };
+        find(&mut state, "/p?sid=1", now);
+        fetched(&mut state, "/p?sid=1", true, now);
+        find(&mut state, "/p?sid=2", now);
+        assert!(queued(&state, "/p?sid=2"), "another form may let its links be followed");
+        let own = url("http://a.example/p?sid=2").fingerprint();
+        let first = url("http://a.example/p?sid=1").fingerprint();
+        assert_eq!(state.stood.get(&own), Some(&first), "or say the same once more");
+        fetched(&mut state, "/p?sid=2", false, now);
+        find(&mut state, "/p", now);
+        assert!(!queued(&state, "/p"));
+        find(&mut state, "/q", now);
+        fetched(&mut state, "/q", true, now);
+        find(&mut state, "/q?sid=1", now);
+        assert!(queued(&state, "/q?sid=1"), "nor does the plain form");
+    }
+
+    /// The plain form of a page, found after another one and fetched to measure the rule, was
+    /// compared with nothing.
+    #[test]
+    fn a_plain_form_that_is_fetched_to_measure_a_rule_is_compared_with_what_stood_for_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 1.0).unwrap());
+        find(&mut state, "/p?sid=1", now);
+        fetched(&mut state, "/p?sid=1", false, now);
+        find(&mut state, "/p", now);
+        let plain = url("http://a.example/p").fingerprint();
+        assert!(state.checks.awaits(plain));
+        assert_eq!(state.checks.end(plain), Some(url("http://a.example/p?sid=1").fingerprint()));
     }
 }

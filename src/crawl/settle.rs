@@ -23,7 +23,7 @@ use crate::db::families::{hosts, robots as robots_rows, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
-use crate::filter::{Directives, Found};
+use crate::filter::{Directives, Found, Reason};
 use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
@@ -331,6 +331,16 @@ impl State {
         let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
         line.rules = version;
         line.follow = follow;
+        let withheld = keeps_back(line, visit)
+            && match self.stood.get(&waiting.fingerprint).copied() {
+                Some(other) => !self.withholds(other)?,
+                None => true,
+            };
+        let shown = match fetched_of(answer, Some(facts)) {
+            shown @ Fetched::Page { digest: None, .. } => shown,
+            _ if self.is_troubled(admitted) => Fetched::Unavailable,
+            shown => shown,
+        };
         let done = DoneState {
             at: visit.began,
             status: answer.status,
@@ -345,7 +355,7 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&fetched_of(answer, Some(facts))),
+            evidence: evidence(&shown, withheld),
         };
         self.learn(batch, admitted, answer, facts, now)?;
         let shows_a_page = shows_a_page(&done);
@@ -745,6 +755,13 @@ fn junk_code(junk: Junk) -> &'static str {
         Junk::Consent => "junk:consent",
         Junk::EmptyResult => "junk:empty-result",
     }
+}
+
+/// Returns true where a page forbids what another form of it may allow: to follow its links, or to
+/// archive it.
+fn keeps_back(line: &Line, visit: &Visit) -> bool {
+    line.follow.as_deref() == Some(Reason::PageNofollow.code())
+        || visit.not_archived.as_deref() == Some(Reason::Noarchive.code())
 }
 
 /// True for a fault that says nothing of the host.

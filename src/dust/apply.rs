@@ -104,13 +104,16 @@ pub(crate) struct Form<'a> {
     host: Cow<'a, str>,
     /// Path and query.
     tail: String,
+    /// Rules that are not applied.
+    without: &'a [RuleId],
 }
 
 impl<'a> Form<'a> {
-    /// Takes a URL apart.
-    pub(crate) fn of(url: &'a CrawlUrl) -> Self {
+    /// Takes a URL apart, to which all rules but some are to be applied.
+    pub(crate) fn of(url: &'a CrawlUrl, without: &'a [RuleId]) -> Self {
         Form {
             url,
+            without,
             https: url.is_https(),
             host: Cow::Borrowed(url.host_str()),
             tail: url.path_and_query().to_owned(),
@@ -237,7 +240,7 @@ impl SiteRules {
             }
         }
         let upper = |path: &str| path.bytes().any(|b| b.is_ascii_uppercase());
-        (!self.aliases.is_empty() && self.alias(url.host_str(), url.path()).is_some())
+        (!self.aliases.is_empty() && self.alias(url.host_str(), url.path(), &[]).is_some())
             || self.schemes.iter().any(|(https, _)| *https != url.is_https())
             || (!self.cases.is_empty() && upper(url.path()))
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
@@ -255,13 +258,18 @@ impl SiteRules {
         applied.len() > before
     }
 
-    fn alias(&self, host: &str, tail: &str) -> Option<&Alias> {
+    fn alias(&self, host: &str, tail: &str, without: &[RuleId]) -> Option<&Alias> {
         let aliases = self.aliases.get(&xxh3_64(host.as_bytes()))?;
-        aliases.iter().find(|a| a.from.as_str() == host && tail.starts_with(&*a.from_path))
+        let holds = |alias: &&Alias| {
+            alias.from.as_str() == host
+                && tail.starts_with(&*alias.from_path)
+                && !without.contains(&alias.id)
+        };
+        aliases.iter().find(holds)
     }
 
     fn apply_host(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
-        if let Some(alias) = self.alias(&form.host, &form.tail) {
+        if let Some(alias) = self.alias(&form.host, &form.tail, form.without) {
             form.host = Cow::Owned(alias.to.as_str().to_owned());
             replace(&mut form.tail, 0..alias.from_path.len(), &alias.to_path);
             applied.push(alias.id);
@@ -392,7 +400,8 @@ impl SiteRules {
 
 impl Bound {
     fn holds(&self, form: &Form<'_>) -> bool {
-        self.scope.host.as_ref().is_none_or(|host| *host.as_str() == *form.host)
+        !form.without.contains(&self.id)
+            && self.scope.host.as_ref().is_none_or(|host| *host.as_str() == *form.host)
             && self
                 .scope
                 .path

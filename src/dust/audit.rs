@@ -50,6 +50,7 @@ impl RuleBook {
         now: Timestamp,
     ) {
         let records = self.record_of_shapes();
+        let document = self.witness(url, shown);
         let priors = rules.iter().map(|id| {
             let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| records.odds_wrong(e));
             (self.agreed_elsewhere(*id) / POOLED, odds)
@@ -84,9 +85,11 @@ impl RuleBook {
             let is_new = |at: &&u64| entry.proven.as_ref().is_some_and(|p| !p.holds_in(**at));
             let new: Vec<u64> = here.iter().filter(is_new).copied().collect();
             let has_room = entry.proven.as_ref().is_some_and(|p| p.places() < PLACES_MAX);
+            let counts = finding == Finding::Same && entry.pairs.counts(document);
             if let Some(proven) = &mut entry.proven
                 && finding == Finding::Same
                 && (new.is_empty() || has_room)
+                && (counts || proven.is_new(url, key))
             {
                 self.changed |= !new.is_empty() || proven.unproven_values(url).next().is_some();
                 proven.add(url, key);

@@ -120,10 +120,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Returns how many pairs and draws have agreed.
+    /// Returns how many pairs and draws have agreed, as far as they count.
     pub(crate) fn agreed(&self) -> u32 {
         let evidence = &self.rule.evidence;
-        self.pairs.known + evidence.draws_same + evidence.audits_same
+        let agreed = self.pairs.known + evidence.draws_same + evidence.audits_same;
+        agreed.saturating_sub(self.pairs.uncounted())
     }
 
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.

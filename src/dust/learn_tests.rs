@@ -6,6 +6,7 @@ use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::{Declared, Observation, Text};
 use super::fetched::Fetched;
 use super::learn::{Fetcher, Report, learn};
+use super::proven::places;
 use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
@@ -478,7 +479,7 @@ fn a_rule_that_fails_in_many_places_holds_in_none() {
 fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
     let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
     let mut set = book.take_rule_set().unwrap().unwrap();
-    let mut holders: BTreeMap<CrawlUrl, u64> = BTreeMap::new();
+    let mut holders: BTreeMap<CrawlUrl, (CrawlUrl, u64)> = BTreeMap::new();
     let mut aside: Vec<(CrawlUrl, CrawlUrl)> = Vec::new();
     let mut fetched = Vec::new();
     let mut todo: Vec<CrawlUrl> = tails.iter().rev().map(|tail| url(tail)).collect();
@@ -497,8 +498,13 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
             break;
         };
         let canonized = set.canonize(&own);
-        let (key, rules) = (canonized.key.into_owned(), canonized.rules);
-        let held = holders.get(&key).copied();
+        let (key, mut rules) = (canonized.key.into_owned(), canonized.rules);
+        let held = holders.get(&key).cloned();
+        if let Some((holder, _)) = &held
+            && let Some(needed) = set.uniting(&own, holder)
+        {
+            rules.retain(|rule| needed.contains(rule));
+        }
         let checks = set.audits(&own, &rules) || set.must_prove(&own, &rules);
         if held.is_some() && !rules.is_empty() && !checks && !at_the_end {
             book.count_suppressed(&rules);
@@ -509,11 +515,11 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
         fetched.push(own.clone());
         let show =
             |document| Fetched::Page { text: text(document), digest: None, bag: None, junk: false };
-        if let Some(held) = held.filter(|_| !rules.is_empty()) {
+        if let Some((_, held)) = held.filter(|_| !rules.is_empty()) {
             let pair = (&own, &key);
             book.audit_result(&rules, pair, beside(show(held), show(document)), Timestamp::ZERO);
         }
-        holders.entry(key).or_insert(document);
+        holders.entry(key).or_insert((own.clone(), document));
         book.observe(&page(own, text(document)));
         for site in book.take_due() {
             book.mine(&site, Timestamp::ZERO).unwrap();
@@ -526,8 +532,8 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
                 todo.extend(aside.drain(..).map(|(own, _)| own));
             }
             let old = std::mem::take(&mut holders);
-            for (key, document) in old {
-                holders.entry(set.canonize(&key).key.into_owned()).or_insert(document);
+            for (key, held) in old {
+                holders.entry(set.canonize(&key).key.into_owned()).or_insert(held);
             }
         }
     }
@@ -876,4 +882,66 @@ fn a_page_that_is_contained_in_another_is_no_witness_that_they_are_one() {
         shown.draw(rule, (&form, &key), latest(n));
     }
     assert!(!shown.is_enforced(rule), "{:?}", shown.book.rule(rule));
+}
+
+/// Where one rule in force made two pages one, they were counted as proof of each other rule that
+/// rewrote them both; and so was a redirect that another rule had foreseen.
+#[test]
+fn what_other_rules_merge_anyway_proves_no_rule() {
+    let site = Site::new("example.com");
+    let rule =
+        |kind| Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    let drop =
+        |name: &str| rule(RuleKind::DropParameter { names: vec![name.to_owned()], value: None });
+    let (sid, lang) = (drop("sid"), drop("lang"));
+    let known = |pages: Vec<Observation>| {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        pages.iter().for_each(|page| book.observe(page));
+        book.import(vec![sid.clone(), lang.clone()]);
+        assert!(book.enforce(sid.id, "as the test says", Timestamp::ZERO));
+        book.try_by_pairs(vec![lang.id], Timestamp::ZERO).unwrap();
+        book.entries[&lang.id].pairs.known
+    };
+    let words = |n: u64| n * 1_000..n * 1_000 + 120;
+    let form = |n, tail: &str| Shown::observation(&format!("/d?id={n}&{tail}"), words(n));
+    let sessions = (0..6).flat_map(|n| [form(n, "lang=fr&sid=1"), form(n, "lang=fr&sid=2")]);
+    assert_eq!(known(sessions.collect()), 0);
+    let languages = (0..6).flat_map(|n| [form(n, "lang=fr&sid=1"), form(n, "lang=de&sid=2")]);
+    assert_eq!(known(languages.collect()), 6);
+    let redirects = |to: &'static str| {
+        (0..6).map(move |n| Observation {
+            declared: Some(Declared::Redirect(url(&format!("/d?id={n}{to}")))),
+            ..form(n, "lang=fr&sid=1")
+        })
+    };
+    assert_eq!(known(redirects("&lang=fr").collect()), 0, "the session was taken away");
+    assert_eq!(known(redirects("").collect()), 6);
+}
+
+/// A few documents under hundreds of addresses each made a rule seem as safe as if hundreds of
+/// documents had agreed.
+#[test]
+fn many_forms_of_a_few_documents_count_as_few() {
+    let words = |list: u64| list * 1_000..list * 1_000 + 120;
+    let agreed = |lists: u64| {
+        let pages = (0..lists).map(|list| (format!("/list/{list}"), words(list)));
+        let mut shown = Shown::new(pages);
+        let kind = RuleKind::DropParameter { names: vec!["sort".to_owned()], value: None };
+        let (site, at) = (Site::new("example.com"), Timestamp::ZERO);
+        let rule = Rule::new(site, kind, Scope::default(), Source::Mined, at);
+        shown.book.import(vec![rule.clone()]);
+        shown.book.try_by_pairs(vec![rule.id], at).unwrap();
+        for n in 0..400 {
+            let list = n % lists;
+            let (form, plain) = (format!("/list/{list}?sort={n}"), format!("/list/{list}"));
+            shown.draw(rule.id, (&form, &plain), words(list));
+        }
+        let entry = &shown.book.entries[&rule.id];
+        let here = places(&url("/list/0?sort=1"), &url("/list/0"));
+        (entry.agreed(), entry.proven.as_ref().map_or(0, |proven| proven.least_in(&here)))
+    };
+    let (few, few_there) = agreed(6);
+    // Each of the first values counts for itself, up to the number of those that are kept.
+    assert!(few < 110 && few_there < 170, "{few} {few_there}");
+    assert_eq!(agreed(400), (400, 400));
 }

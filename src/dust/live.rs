@@ -23,6 +23,9 @@ use crate::url::{CrawlUrl, Site};
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
 const ROUNDS_MAX: usize = 10;
 
+/// Rules that are found needless where two URLs have one key; of more, all are taken for needed.
+const NEEDLESS_MAX: usize = 16;
+
 /// Odds of being wrong from which a rule that fails is not looked at again.
 const ODDS_DISTRUSTED: f64 = 0.25;
 
@@ -256,6 +259,30 @@ impl RuleSet {
         Canonized { key: Cow::Borrowed(url), rules: Vec::new() }
     }
 
+    /// Returns the rules without which two URLs would not have one key, where they have one. Where
+    /// some would do without others, it is those that are proved best.
+    pub(crate) fn uniting(&self, url: &CrawlUrl, other: &CrawlUrl) -> Option<Vec<RuleId>> {
+        let (one, two) = (self.canonize(url), self.canonize(other));
+        if one.key != two.key {
+            return None;
+        }
+        // Most are united by one rule, and there is no better one than one that is proved.
+        let mut applied = [one.rules, two.rules].concat();
+        applied.dedup();
+        if let [rule] = applied[..]
+            && self.standings.get(&rule).is_none_or(|of| !of.on_trial)
+        {
+            return Some(applied);
+        }
+        let Some(rules) = self.rules_of(url.host_str()) else { return Some(Vec::new()) };
+        let order = |rule: &RuleId| {
+            let standing = self.standings.get(rule);
+            let agreed = standing.map_or(u32::MAX, |of| of.agreed);
+            (standing.is_none_or(|of| !of.on_trial), agreed, *rule)
+        };
+        Some(needed(rules, (url, other), order))
+    }
+
     /// Returns true where the set has rules for the site of this host.
     pub fn knows(&self, host: &str) -> bool {
         self.rules_of(host).is_some()
@@ -315,11 +342,51 @@ impl RuleSet {
 
 /// Rewrites to a fixed point, or returns `None` where nothing changes or none is found.
 pub(crate) fn rewrite(rules: &SiteRules, url: &CrawlUrl) -> Option<(CrawlUrl, Vec<RuleId>)> {
+    rewrite_without(rules, url, &[])
+}
+
+/// Returns the rules without which two URLs would not have the one key that they have: what
+/// rewrites both of them alike says nothing of whether they are one page, and does not decide
+/// whether one stands for the other. Where some would do without others, those go that come first
+/// in an order.
+pub(crate) fn needed<K: Ord>(
+    rules: &SiteRules,
+    (url, other): (&CrawlUrl, &CrawlUrl),
+    order: impl Fn(&RuleId) -> K,
+) -> Vec<RuleId> {
+    let mut kept: Vec<RuleId> = Vec::new();
+    let mut without: Vec<RuleId> = Vec::new();
+    loop {
+        let [one, two] = [url, other].map(|url| rewrite_without(rules, url, &without));
+        let applied = [one, two].into_iter().flatten().flat_map(|(_, applied)| applied);
+        let mut applied: Vec<RuleId> = applied.collect();
+        applied.sort_by_key(&order);
+        applied.dedup();
+        let next = applied.iter().find(|rule| !kept.contains(rule)).copied();
+        let Some(next) = next.filter(|_| without.len() < NEEDLESS_MAX) else { return applied };
+        without.push(next);
+        let [one, two] = [url, other].map(|url| {
+            let rewritten = rewrite_without(rules, url, &without);
+            rewritten.map_or_else(|| Cow::Borrowed(url), |(key, _)| Cow::Owned(key))
+        });
+        if one != two {
+            without.pop();
+            kept.push(next);
+        }
+    }
+}
+
+/// Rewrites as [`rewrite`] does, by all rules but some.
+fn rewrite_without(
+    rules: &SiteRules,
+    url: &CrawlUrl,
+    without: &[RuleId],
+) -> Option<(CrawlUrl, Vec<RuleId>)> {
     let mut applied = Vec::new();
     let mut key: Option<CrawlUrl> = None;
     let mut rounds = 0;
     loop {
-        let mut form = Form::of(key.as_ref().unwrap_or(url));
+        let mut form = Form::of(key.as_ref().unwrap_or(url), without);
         let before = applied.len();
         while rules.round(&mut form, &mut applied) {
             rounds += 1;

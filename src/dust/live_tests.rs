@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use crate::clock::Timestamp;
-use crate::dust::live::{LiveRules, RuleSet};
+use crate::dust::live::{LiveRules, RuleSet, Standing};
 use crate::dust::rule::{Rule, RuleId, RuleKind, Scope, Segment, Source};
 use crate::url::{CrawlUrl, Host, Site};
 
@@ -137,6 +137,35 @@ fn the_audit_share_is_kept_and_does_not_depend_on_the_version() {
     assert!((850..1150).contains(&share), "{share}");
 }
 
+/// A rule that rewrote two forms of a page alike was proved by what another one made of them.
+#[test]
+fn two_urls_are_united_by_the_rules_alone_without_which_they_would_not_be() {
+    let (sid, lang) = (drop("sid"), drop("lang"));
+    let uniting = |rules: &RuleSet, one: &str, other: &str| {
+        let url =
+            |tail: &str| CrawlUrl::parse(&format!("http://example.com/d?id=7{tail}")).unwrap();
+        let mut rules = rules.uniting(&url(one), &url(other));
+        rules.iter_mut().for_each(|rules| rules.sort_unstable());
+        rules
+    };
+    let both = set(&[sid.clone(), lang.clone()]);
+    let mut ids = vec![sid.id, lang.id];
+    ids.sort_unstable();
+    assert_eq!(uniting(&both, "&lang=fr&sid=1", "&lang=fr&sid=2"), Some(vec![sid.id]));
+    assert_eq!(uniting(&both, "&lang=fr&sid=1", "&lang=de&sid=1"), Some(vec![lang.id]));
+    assert_eq!(uniting(&both, "&lang=fr&sid=1", ""), Some(ids));
+    assert_eq!(uniting(&both, "&lang=fr", "&page=2"), None);
+    // Either would do: the one that is on trial is not needed, and so neither proved nor doubted.
+    let value = Some("1".to_owned());
+    let first = RuleKind::DropParameter { names: vec!["sid".to_owned()], value };
+    let first = rule(first, Scope::default());
+    for (on_trial, proved) in [(&sid, &first), (&first, &sid)] {
+        let standing = Standing { on_trial: true, ..Standing::default() };
+        let set = set(&[sid.clone(), first.clone()]).standing([(on_trial.id, standing)]);
+        assert_eq!(uniting(&set, "&sid=1", ""), Some(vec![proved.id]));
+    }
+}
+
 fn token() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ab]{1,2}",
@@ -176,6 +205,11 @@ proptest! {
         prop_assert_eq!(key.host_str(), "example.com");
         prop_assert_eq!(&CrawlUrl::parse(key.as_str()).unwrap(), &key);
         prop_assert_eq!(&*set.canonize(&key).key, &key);
+        let needed = set.uniting(&url, &key).expect("they have one key");
+        prop_assert_eq!(needed.is_empty(), url == key);
+        let needed = rules.into_iter().filter(|rule| needed.contains(&rule.id)).collect::<Vec<_>>();
+        let alone = super::live_tests::set(&needed);
+        prop_assert_eq!(alone.canonize(&url).key, alone.canonize(&key).key);
     }
 }
 

@@ -7,8 +7,12 @@
 //! a draw from just those URLs that the rule would hide, whether they exist or not; if the rule is
 //! wrong, it is a page that had to be fetched anyway. All others come back then.
 //!
+//! Where several rules give two URLs their key, the pair is a test of those only without which it
+//! would have two ([`needed`]): what rewrites both alike may be wrong, and the pair is one page for
+//! all that.
+//!
 //! A rule is in force after some documents have agreed ([`Settings::pairs_needed`]), however many
-//! forms each of them has. How many pairs are enough beyond that is a matter of price. Most rules
+//! forms each of them has; of pairs that repeat a document one in four counts. How many pairs are enough beyond that is a matter of price. Most rules
 //! that repeat themselves are true without exception, the others fail as often as not: after n
 //! pairs that agree, a further URL is another document with a chance of about
 //! (1 - c) / c / (n + 1)(n + 2), where c is the share of true rules among those that are tried. The
@@ -33,7 +37,7 @@ use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
 use super::evidence::{Doc, Documents, Page, Text};
 use super::fetched::{Fetched, of_page, speaks};
-use super::live::rewrite;
+use super::live::{needed, rewrite};
 use super::prior;
 use super::proven::Proven;
 use super::rule::{RuleError, RuleId, RuleState, Source};
@@ -95,6 +99,9 @@ pub(crate) struct Pairs {
     documents: BTreeSet<u64>,
     #[serde(default)]
     fetched: BTreeSet<u64>,
+    /// Pairs that agreed on a document that others had agreed on.
+    #[serde(default)]
+    repeated: u32,
 }
 
 impl Pairs {
@@ -104,6 +111,22 @@ impl Pairs {
         // Beyond so many it does not matter which they are.
         let documents = documents.into_iter().take(DOCUMENTS_MAX).collect();
         Pairs { known, documents, ..Pairs::default() }
+    }
+
+    /// Takes in that a pair agreed on a document, in a place and for values for which others spoke
+    /// before; returns true if it counts. Of pairs that repeat a document one in [`POOLED`] does:
+    /// what a rule does to one page many times over says little of what it does to others.
+    pub(super) fn counts(&mut self, document: u64) -> bool {
+        if self.documents.len() >= DOCUMENTS_MAX || self.documents.insert(document) {
+            return true;
+        }
+        self.repeated = self.repeated.saturating_add(1);
+        self.repeated.is_multiple_of(POOLED)
+    }
+
+    /// Returns how many of the pairs that agreed do not count.
+    pub(super) fn uncounted(&self) -> u32 {
+        self.repeated - self.repeated / POOLED
     }
 
     /// Takes in that a URL showed what the rule said, and of which document.
@@ -226,7 +249,7 @@ impl RuleBook {
     }
 
     /// Puts candidates on trial, all of one site.
-    pub(super) fn try_by_pairs(
+    pub(crate) fn try_by_pairs(
         &mut self,
         candidates: Vec<RuleId>,
         now: Timestamp,
@@ -311,10 +334,12 @@ impl RuleBook {
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
         match finding {
             Finding::Same => {
+                let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
+                if pairs.counts(document) || proven.is_new(url, key) {
+                    proven.add(url, key);
+                }
                 pairs.agree(document);
                 evidence.draws_same += 1;
-                let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
-                proven.add(url, key);
             }
             Finding::Failed => {
                 pairs.failed += 1;
@@ -344,7 +369,7 @@ impl RuleBook {
     }
 
     /// Returns which document a page of a site is, as far as that is known of its text.
-    fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
+    pub(super) fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
         let Fetched::Page { text: Text::Main(text), .. } = shown else { return 0 };
         let window = self.miner.window(&url.site());
         window.map_or(0, |window| window.documents.witness_of_text(&text))
@@ -399,24 +424,47 @@ impl RuleBook {
             other.rule.site == *site && (other.rule.state.hides() || other.rule.id == id)
         };
         let rules = SiteRules::compile(self.entries.values().filter(live).map(|e| &e.rule))?;
+        let keys = Keys { rules: &rules, on_trial: id, entries: &self.entries };
         let Some(window) = self.miner.window(site) else { return Ok(sampled) };
         let mut groups: BTreeMap<CrawlUrl, Vec<Seen<'_>>> = BTreeMap::new();
         for (page, url) in window.pages.iter().zip(urls) {
             let Some(url) = url else { continue };
             let (key, by) = rewrite(&rules, url).unwrap_or_else(|| (url.clone(), Vec::new()));
-            groups.entry(key).or_default().push(Seen { page, url, rewritten: by.contains(&id) });
+            let rewritten = by.contains(&id);
+            groups.entry(key).or_default().push(Seen { page, url, rewritten });
         }
         let documents = &window.documents;
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
-                if let Some(witness) = seen.agrees(others, (&rules, key), documents) {
-                    sampled.same.insert(witness);
+                if let Some(witness) = seen.agrees(others, (&keys, key), documents)
+                    && (sampled.same.insert(witness) || proven.is_new(seen.url, key))
+                {
                     proven.add(seen.url, key);
                 }
             }
         }
         Ok(sampled)
+    }
+}
+
+/// The rules of a site by which pages of the sample have their keys, and the one to be tried.
+struct Keys<'a> {
+    rules: &'a SiteRules,
+    on_trial: RuleId,
+    entries: &'a BTreeMap<RuleId, Entry>,
+}
+
+impl Keys<'_> {
+    /// Returns true where two URLs of one key would not have it without the rule to be tried, by
+    /// what is proved and what it does itself: what other rules merge anyway does not test it.
+    fn test(&self, url: &CrawlUrl, other: &CrawlUrl) -> bool {
+        let is_proved = |rule: &RuleId| {
+            let entry = self.entries.get(rule);
+            entry.is_some_and(|entry| entry.rule.state == RuleState::Enforced)
+        };
+        let order = |rule: &RuleId| (is_proved(rule), *rule == self.on_trial, *rule);
+        needed(self.rules, (url, other), order).contains(&self.on_trial)
     }
 }
 
@@ -428,19 +476,21 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns the document that the page shares with another one of its key. One that is contained
-    /// in the other is none, nor is one with the same text among other words: what an audit would
-    /// doubt proves nothing either.
+    /// Returns the document that the page shares with another one of its key, or with what it
+    /// redirects to, if that tests the rule on trial. One that is contained in the other is none,
+    /// nor is one with the same text among other words: what an audit would doubt proves nothing
+    /// either.
     fn agrees<'s>(
         &self,
         mut others: impl Iterator<Item = &'s Seen<'s>>,
-        (rules, key): (&SiteRules, &CrawlUrl),
+        (keys, key): (&Keys<'_>, &CrawlUrl),
         documents: &Documents,
     ) -> Option<u64> {
         if let Some((true, target)) = &self.page.declared {
             let target = CrawlUrl::parse(target).ok()?;
-            let led = rewrite(rules, &target).map_or(target, |(led, _)| led);
-            return (led == *key).then(|| xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes()));
+            let led = rewrite(keys.rules, &target).map_or_else(|| target.clone(), |(led, _)| led);
+            let is_led = led == *key && keys.test(self.url, &target);
+            return is_led.then(|| xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes()));
         }
         let doc: Doc = self.page.doc.filter(|_| speaks(self.page))?;
         let shown = of_page(self.page);
@@ -449,6 +499,7 @@ impl Seen<'_> {
             texts.is_some_and(|(a, b)| a.differs_from(b) || a.differs_around(b))
         };
         let is_same = |other: &Page| speaks(other) && other.doc == Some(doc) && !differs(other);
-        others.any(|other| is_same(other.page)).then(|| documents.witness(doc))
+        let agrees = |other: &Seen<'_>| is_same(other.page) && keys.test(self.url, other.url);
+        others.any(agrees).then(|| documents.witness(doc))
     }
 }

@@ -89,6 +89,12 @@ impl Proven {
         }
     }
 
+    /// Returns true where a URL speaks for a place or a value for which nothing spoke before.
+    pub(crate) fn is_new(&self, url: &CrawlUrl, key: &CrawlUrl) -> bool {
+        places(url, key).iter().any(|place| !self.holds_in(*place))
+            || self.unseen(url, VALUES_MAX).next().is_some()
+    }
+
     /// Returns in how many places the rule is proved.
     pub(crate) fn places(&self) -> usize {
         self.places.iter().map(BTreeMap::len).sum()

@@ -11,7 +11,7 @@ use crate::crawl::log::JsonLog;
 use crate::crawl::state::State;
 use crate::db::Batch;
 use crate::db::families::{meta, queue};
-use crate::dust::{RuleBook, RuleId, RuleSet};
+use crate::dust::{RuleBook, RuleId, RuleSet, RuleState};
 use crate::filter::{Filter, Usage};
 use crate::frontier::{HostStatus, PRIORITIES};
 use crate::url::Host;
@@ -229,16 +229,23 @@ impl State {
         self.commit(batch, now)
     }
 
-    /// Applies the rules that are proved, or none.
+    /// Applies the rules that are proved or on trial, or none: then what rules on trial have set
+    /// aside comes back, since nothing would prove them.
     fn apply_rules(&mut self, on: bool) -> Result<(), CrawlError> {
         self.enforces = on;
-        let set = match self.stored_book()? {
-            Some(book) if on => {
-                book.rule_set().map_err(|error| CrawlError::Rules(error.to_string()))?
+        let book = self.stored_book()?;
+        let set = match book {
+            // As at the beginning of a run.
+            Some(book) if on && self.learner.is_on() => book.proving_by_pairs().rule_set(),
+            Some(book) if on => book.rule_set(),
+            Some(book) => {
+                let on_trial = book.rules().filter(|rule| rule.state == RuleState::Shadow);
+                self.readmit.extend(on_trial.map(|rule| rule.id));
+                Ok(RuleSet::default())
             }
-            _ => RuleSet::default(),
+            None => Ok(RuleSet::default()),
         };
-        self.rules.publish(set);
+        self.rules.publish(set.map_err(|error| CrawlError::Rules(error.to_string()))?);
         Ok(())
     }
 
@@ -282,5 +289,52 @@ impl State {
     /// Returns what an operator changed.
     pub fn changes(&self) -> &Changes {
         &self.changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
+    use crate::db::MemoryEnv;
+    use crate::db::families::suppressed::{self, Suppression};
+    use crate::db::families::urls;
+    use crate::frontier::UrlState;
+
+    /// What a rule on trial had set aside stayed aside when rules were switched off; and switched
+    /// on again, the rules did not know of it any more, so that the crawl ended without it.
+    #[test]
+    fn rules_that_are_switched_off_and_on_forget_no_trial() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+        book.import(vec![rule.clone()]);
+        book.try_by_pairs(vec![rule.id], now).unwrap();
+        let (form, by) = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
+        let own = form.fingerprint();
+        let mut batch = Batch::default();
+        meta::put_rule_book(&mut batch, &state.db, &book.encode_rules());
+        let by = by.fingerprint();
+        let how = Suppression { rules: vec![rule.id.0], at: now };
+        suppressed::put(&mut batch, &state.db, by, own, &how);
+        let aside = UrlState::Suppressed { by, rules: vec![rule.id.0], version: 1, at: now };
+        urls::put(&mut batch, &state.db, own, &record(&form, None, aside));
+        state.commit(batch, now).unwrap();
+        // The miner is on, and says nothing.
+        state.learner = crate::crawl::learner::Learner::spawn(
+            crate::crawl::learner::Mind::new(book, false, Default::default()),
+            || {},
+        )
+        .unwrap();
+        state.apply_rules(true).unwrap();
+        let on_trial = state.rules.snapshot();
+        assert_eq!(on_trial.rule(rule.id).map(|rule| rule.state), Some(RuleState::Shadow));
+        state.apply_rules(false).unwrap();
+        assert!(state.rules.snapshot().rules().is_empty());
+        while state.readmit_some(now).unwrap() {}
+        let back = urls::get(&state.db, own).unwrap().unwrap();
+        assert!(matches!(back.state, UrlState::Queued(_)), "{:?}", back.state);
     }
 }
