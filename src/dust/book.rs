@@ -124,7 +124,7 @@ impl Entry {
     pub(crate) fn agreed(&self) -> u32 {
         let evidence = &self.rule.evidence;
         let agreed = self.pairs.known + evidence.draws_same + evidence.audits_same;
-        agreed.saturating_sub(self.pairs.uncounted())
+        agreed.saturating_sub(self.pairs.uncounted)
     }
 
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.

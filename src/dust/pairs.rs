@@ -12,7 +12,7 @@
 //! all that.
 //!
 //! A rule is in force after some documents have agreed ([`Settings::pairs_needed`]), however many
-//! forms each of them has; of pairs that repeat a document one in four counts. How many pairs are enough beyond that is a matter of price. Most rules
+//! forms each of them has; and eight forms of a document count, however many agree. How many pairs are enough beyond that is a matter of price. Most rules
 //! that repeat themselves are true without exception, the others fail as often as not: after n
 //! pairs that agree, a further URL is another document with a chance of about
 //! (1 - c) / c / (n + 1)(n + 2), where c is the share of true rules among those that are tried. The
@@ -75,6 +75,9 @@ const ODDS_WEIGHT: f64 = 5.0;
 /// twice the odds it is all of them.
 const SHARE_MAX: f64 = 0.5;
 
+/// Forms of one document that count, of all that agreed.
+const FORMS_MAX: u32 = 8;
+
 /// Documents that are told apart in one trial.
 const DOCUMENTS_MAX: usize = 64;
 
@@ -99,34 +102,33 @@ pub(crate) struct Pairs {
     documents: BTreeSet<u64>,
     #[serde(default)]
     fetched: BTreeSet<u64>,
-    /// Pairs that agreed on a document that others had agreed on.
+    /// Pairs that agreed on each document, up to [`FORMS_MAX`], and those beyond it.
     #[serde(default)]
-    repeated: u32,
+    forms: BTreeMap<u64, u32>,
+    #[serde(default)]
+    pub(crate) uncounted: u32,
 }
 
 impl Pairs {
-    /// Returns how a trial begins, given the documents that the crawl holds under two URLs.
-    fn of(documents: BTreeSet<u64>) -> Pairs {
-        let known = u32::try_from(documents.len()).unwrap_or(u32::MAX);
+    /// Returns how a trial begins, given the documents that the crawl holds under two URLs, and how
+    /// many of these each has.
+    fn of(forms: BTreeMap<u64, u32>) -> Pairs {
+        let known = u32::try_from(forms.len()).unwrap_or(u32::MAX);
         // Beyond so many it does not matter which they are.
-        let documents = documents.into_iter().take(DOCUMENTS_MAX).collect();
-        Pairs { known, documents, ..Pairs::default() }
+        let forms: BTreeMap<u64, u32> = forms.into_iter().take(DOCUMENTS_MAX).collect();
+        let documents = forms.keys().copied().collect();
+        Pairs { known, documents, forms, ..Pairs::default() }
     }
 
-    /// Takes in that a pair agreed on a document, in a place and for values for which others spoke
-    /// before; returns true if it counts. Of pairs that repeat a document one in [`POOLED`] does:
-    /// what a rule does to one page many times over says little of what it does to others.
+    /// Takes in that a pair agreed on a document; returns true if it counts. What a rule does to
+    /// one page in hundreds of forms says little of what it does to others.
     pub(super) fn counts(&mut self, document: u64) -> bool {
-        if self.documents.len() >= DOCUMENTS_MAX || self.documents.insert(document) {
+        if self.forms.len() >= DOCUMENTS_MAX && !self.forms.contains_key(&document) {
             return true;
         }
-        self.repeated = self.repeated.saturating_add(1);
-        self.repeated.is_multiple_of(POOLED)
-    }
-
-    /// Returns how many of the pairs that agreed do not count.
-    pub(super) fn uncounted(&self) -> u32 {
-        self.repeated - self.repeated / POOLED
+        let counts = has_room(&mut self.forms, document);
+        self.uncounted = self.uncounted.saturating_add(u32::from(!counts));
+        counts
     }
 
     /// Takes in that a URL showed what the rule said, and of which document.
@@ -154,6 +156,14 @@ impl Pairs {
         }
         Standing::Open
     }
+}
+
+/// Counts one more form of a document; returns false where there are enough.
+fn has_room(forms: &mut BTreeMap<u64, u32>, document: u64) -> bool {
+    let forms = forms.entry(document).or_default();
+    let has_room = *forms < FORMS_MAX;
+    *forms += u32::from(has_room);
+    has_room
 }
 
 impl Settings {
@@ -235,7 +245,8 @@ impl ShapeRecords<'_> {
 /// What a sample says of a rule that is to be tried.
 #[derive(Debug, Default)]
 struct Sampled {
-    same: BTreeSet<u64>,
+    /// Documents with several URLs, and how many of these count.
+    same: BTreeMap<u64, u32>,
     proven: Option<Proven>,
 }
 
@@ -438,7 +449,7 @@ impl RuleBook {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
                 if let Some(witness) = seen.agrees(others, (&keys, key), documents)
-                    && (sampled.same.insert(witness) || proven.is_new(seen.url, key))
+                    && (has_room(&mut sampled.same, witness) || proven.is_new(seen.url, key))
                 {
                     proven.add(seen.url, key);
                 }
