@@ -155,18 +155,25 @@ impl State {
         };
         let verdict = entry.allows(url);
         let reason = verdict.reason;
+        let (errand, tries) = (&lease.waiting.errand, self.settings.robots_failures_max);
         Ok(match (verdict.allowed, entry.failures()) {
             (true, _) => Leave::Go { robots: Some(reason) },
-            (false, 0) => Leave::Refuse { reason: "robots-disallowed", detail: reason },
-            (false, failures) if failures >= self.settings.robots_failures_max => {
+            (false, _) if !entry.is_withheld() => {
+                Leave::Refuse { reason: "robots-disallowed", detail: reason }
+            }
+            // Where there is a good copy of before, its pages wait until it counts again.
+            (false, failures)
+                if failures >= tries && (entry.robots().is_none() || errand != &Errand::Page) =>
+            {
                 Leave::Refuse { reason: ROBOTS_UNREACHABLE, detail: reason }
             }
             (false, _) if entry.is_stale(now) => self.seek_robots(url, &origin, now)?,
             // The others of the host must not wait for a port on which nobody answers; and the last
             // of its URLs not until the time between two tries has doubled and doubled.
-            (false, _) if self.answers_elsewhere(lease.host, &origin, now) => {
-                let soon = now.since(entry.fetched) < self.robots_settings.failure_ttl_min.get();
-                match lease.waiting.errand {
+            (false, failures) if self.answers_elsewhere(lease.host, &origin, now) => {
+                let since = now.since(entry.fetched);
+                let soon = failures >= tries || since < self.robots_settings.failure_ttl_min.get();
+                match errand {
                     Errand::Page if soon => Leave::Later,
                     _ => self.seek_robots(url, &origin, now)?,
                 }

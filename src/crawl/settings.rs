@@ -17,7 +17,8 @@ pub struct Settings {
     pub retries_max: u16,
     /// 429 and 503 answers of one URL after which the last one is taken for its answer.
     pub busy_answers_max: u16,
-    /// Failures of an origin's robots.txt in a row after which its URLs are refused.
+    /// Failures of an origin's robots.txt in a row after which its URLs are refused; where a good
+    /// copy of before is kept they wait until it counts again, for `robots.outage_tolerated`.
     pub robots_failures_max: u32,
     /// Host records held in memory beside those with a back queue.
     pub host_cache: usize,

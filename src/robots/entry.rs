@@ -400,6 +400,12 @@ impl Entry {
         validators.filter(|known| known.agent == agent)
     }
 
+    /// Returns true if all is disallowed because robots.txt could not be had: until it is, or
+    /// until the last good copy counts again.
+    pub fn is_withheld(&self) -> bool {
+        matches!(self.standing, Standing::Disallowed(_))
+    }
+
     /// Returns how many fetches of robots.txt have failed in a row.
     pub fn failures(&self) -> u32 {
         self.failures

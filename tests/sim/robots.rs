@@ -40,6 +40,31 @@ async fn a_robots_txt_that_has_changed_is() {
     assert_eq!(answers(&texts).await, [200, 200]);
 }
 
+/// Half an hour of failures refused all URLs that waited, though there was a copy whose day was
+/// just over, and which counts again when half a day has brought no new one.
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_that_fails_for_hours_costs_no_page_where_there_is_a_copy() {
+    let mut site = SiteSpec::new("slow.test", 30);
+    let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    let rules = RobotsAnswer::rules(&["/no/"], None);
+    for fails_for in [2, 14] {
+        site.robots = vec![
+            (Duration::ZERO, rules.clone()),
+            (hours(24), RobotsAnswer::Status(500)),
+            (hours(24 + fails_for), rules.clone()),
+        ];
+        let mut world = World::new(WebSpec::new(6, vec![site.clone()]));
+        world.politeness.min_delay = Span::secs(3600);
+        world.politeness.max_delay = Span::secs(3600);
+        let (run, end) = world.run(START, Crash::Never).await;
+        let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+        balanced(&summary);
+        assert_eq!(summary.reasons.get("status-200"), Some(&30), "{summary:?}");
+        let asked = world.store.robots().len() as u64;
+        assert!(asked <= 7 + end.since(START).as_secs() / 3600, "{:?}", world.store.robots());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crawl_delay_holds_for_all_ports_of_a_host() {
     let mut site = SiteSpec::new("slow.test", 30);

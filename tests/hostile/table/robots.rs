@@ -326,10 +326,12 @@ fn changes() -> Vec<Case> {
                 _ => answer("500 Oops", "", ""),
             }),
         )
-        .at("/private/x", "refused robots-disallowed|refused robots-unreachable")
+        .at("/private/x", "refused robots-disallowed")
         .never("/private")
-        .with(short)
-        .lost(),
+        .with(|limits| {
+            limits.robots.ttl = crawler::clock::Span::millis(1);
+            limits.robots.outage_tolerated = crawler::clock::Span::millis(10);
+        }),
         case(
             "x_robots_never_stale",
             "asks to be kept for a thousand years",
