@@ -1,4 +1,4 @@
-//! From a lease to a visit: robots.txt, the rules once more, the fetch gate.
+//! From a lease to a visit: the fetch gate, robots.txt, the rules once more.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
-use crate::filter::Usage;
+use crate::filter::{Reason, Usage};
 use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
 use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
@@ -94,6 +94,10 @@ impl State {
             }
             Errand::Probe(_) | Errand::Page => {}
         }
+        // Before robots.txt is asked for: of a host that may give no page nothing is asked at all.
+        if let Some(reason) = self.refused_by_gate(&lease) {
+            return self.refuse(lease, reason.code(), reason.to_string(), now);
+        }
         let origin = lease.waiting.url.origin();
         match self.ask_robots(&lease, now)? {
             Leave::Robots(target, hops) => {
@@ -125,6 +129,26 @@ impl State {
             }
             Leave::Refuse { reason, detail } => self.refuse(lease, reason, detail, now),
             Leave::Go { robots } => self.pass_gates(lease, robots, now),
+        }
+    }
+
+    /// Returns why the fetch gate refuses a lease. A probe costs no budget, but it may come from a
+    /// redirect, which no gate has seen.
+    fn refused_by_gate(&self, lease: &Lease) -> Option<Reason> {
+        let url = &lease.waiting.url;
+        match lease.waiting.errand {
+            Errand::Robots { .. } => None,
+            Errand::Probe(_) if url.has_bad_port() => Some(Reason::BadPort(url.port())),
+            Errand::Probe(_) => self.filter.excludes(url),
+            // That it lies in a trap is the reason to be named: it comes back with its part.
+            Errand::Page if self.is_trapped(url) => None,
+            Errand::Page => {
+                let record = self.frontier.active(lease.host).map(|active| &active.record);
+                let host =
+                    record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
+                let verdict = self.filter.fetch(url, &host, &self.used());
+                (!verdict.accept).then_some(verdict.reason)
+            }
         }
     }
 
@@ -275,13 +299,6 @@ impl State {
             }
             self.await_audit(own, by, &united.rules);
             is_audit = rules.hides(&united.url, &united.rules);
-        }
-        let record = self.frontier.active(lease.host).map(|active| &active.record);
-        let host = record.map_or(Usage::default(), |r| Usage { pages: r.done, bytes: r.bytes });
-        let verdict = self.filter.fetch(&url, &host, &self.used());
-        if !verdict.accept {
-            let detail = verdict.reason.to_string();
-            return self.refuse(lease, verdict.code(), detail, now);
         }
         let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
         let mut admitted = self.start(lease, robots, now)?;
@@ -434,5 +451,51 @@ impl State {
         self.part(&mut batch, record, parting)?;
         self.commit(batch, now)?;
         Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::learn::{Asker, ProbeFlight};
+    use super::*;
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+    use crate::frontier::Next;
+
+    /// Returns what is asked for on account of a probe.
+    fn asked_for(probe: &str, exclude: Option<&str>) -> Option<String> {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let mut batch = Batch::default();
+        let asker = Asker::Rule { id: 1, is_reference: false };
+        state.enqueue_probe(&mut batch, &url(probe), ProbeFlight { asker, hops: 1 }).unwrap();
+        state.commit(batch, now).unwrap();
+        if let Some(pattern) = exclude {
+            state.filter = state.filter.with_exclude(pattern).unwrap().into();
+        }
+        for _ in 0..10 {
+            match state.frontier.next(now) {
+                Next::Activate(priority) => state.activate(priority, now).unwrap(),
+                Next::Fill(host) => state.fill(host, now).unwrap(),
+                Next::Fetch(lease) => {
+                    let admitted = state.admit(lease, now).unwrap();
+                    assert_eq!(state.probes.is_empty(), admitted.is_none());
+                    return admitted.map(|admitted| admitted.lease.waiting.url.to_string());
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        panic!("no lease");
+    }
+
+    /// Only pages met the gate: an excluded host went on to be asked for probes, and a redirect of
+    /// one led to any port.
+    #[test]
+    fn a_probe_is_not_sent_where_no_page_would_be_fetched() {
+        let robots = "http://a.example/robots.txt".to_owned();
+        assert_eq!(asked_for("http://a.example/p", Some("b.example")), Some(robots));
+        assert_eq!(asked_for("http://a.example/p", Some("a.example")), None);
+        assert_eq!(asked_for("http://a.example:25/p", None), None);
     }
 }

@@ -29,7 +29,7 @@ use crawler::crawl::{
     Snapshot, State, Summary,
 };
 use crawler::db::Db;
-use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, WebSpec};
+use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, SiteSpec, WebSpec};
 use crawler::dust::{LiveRules, RuleSet};
 use crawler::filter::{Filter, Settings as FilterSettings};
 use crawler::frontier::{Frontier, Grouping, Politeness, Rules, Settings as FrontierSettings};
@@ -274,6 +274,20 @@ async fn a_web_of_many_kinds_is_crawled_to_its_end_and_nobody_is_hurried() {
         assert_eq!(world.store.repeated(), 0, "seed {seed}");
     }
     println!("{} fetches judged so far", JUDGED.load(Ordering::Relaxed));
+}
+
+/// The budget was asked after robots.txt: each host that was left was still asked for that.
+#[tokio::test(start_paused = true)]
+async fn no_host_is_asked_for_its_robots_txt_once_the_budget_is_spent() {
+    let sites = ["a.test", "b.test", "c.test"].map(|name| SiteSpec::new(name, 3));
+    let mut world = World::new(WebSpec::new(6, sites.to_vec()));
+    world.filter.total_pages_max = 1;
+    world.frontier.back_queues = 1;
+    let (run, _) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.counters.done, 1, "{summary:?}");
+    assert_eq!(world.store.robots().len(), 1, "{summary:?}");
 }
 
 #[tokio::test(start_paused = true)]
