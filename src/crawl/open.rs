@@ -32,6 +32,9 @@ use crate::frontier::{Frontier, HostStatus, PRIORITIES, Standing};
 use crate::robots;
 use crate::url::CrawlUrl;
 
+/// Hosts that are remembered for meeting nothing but faults of ours; 100 bytes each.
+const EXCUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16_383);
+
 /// What a state is made of; see [`State::open`].
 #[derive(Debug)]
 pub struct Parts {
@@ -131,6 +134,7 @@ impl State {
             log: parts.log,
             proxy_failures: 0,
             outage: Outage::default(),
+            excused: LruCache::new(EXCUSED_MAX),
             widened: HashSet::new(),
             rule_log: parts.rule_log,
             learner: Learner::Off,

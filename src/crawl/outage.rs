@@ -2,7 +2,8 @@
 //!
 //! Hosts that have answered before do not vanish together. When several of them fail in a row with
 //! no answer of anybody in between, the fault is taken to be ours: until something answers again,
-//! failures cost no URL a try and speak against no host. What it does not do: it sends nothing to
+//! failures cost no URL a try and speak against no host. The same holds where our own machine says
+//! that it cannot send. Neither excuses a host for ever. What it does not do: it sends nothing to
 //! find out; the next request that is due anyway does.
 
 use std::collections::BTreeSet;
@@ -57,6 +58,7 @@ impl State {
     ) -> Result<(), DbError> {
         let failed = match &*visit.outcome {
             Outcome::Answer(_) => {
+                self.excused.pop(&host);
                 if let Some(lasted) = self.outage.answered(now) {
                     tracing::warn!(?lasted, "the network answers again");
                 }
@@ -64,14 +66,29 @@ impl State {
             }
             Outcome::Failed(failed) => failed,
         };
+        if failed.failure == Failure::LocalFailure {
+            // One address family, or a part of the network, may be out of our reach for good, while
+            // other hosts answer.
+            let since = *self.excused.get_or_insert(host, || now);
+            if now.since(since) >= self.settings.outage_max.get() {
+                let detail = format!("out of our reach since {since}: {}", failed.detail);
+                let failure = Failure::ConnectFailed;
+                visit.outcome =
+                    Outcome::Failed(Failed { failure, detail, ..failed.clone() }).into();
+            }
+            return Ok(());
+        }
         if !is_silence(failed.failure) {
+            self.excused.pop(&host);
             return Ok(());
         }
         let known = self.host(host)?.is_some_and(|record| record.done > 0);
         let before = self.outage.since;
         if !self.outage.failed(host, known, now, &self.settings) {
+            self.excused.pop(&host);
             return Ok(());
         }
+        self.excused.get_or_insert(host, || now);
         if before.is_none() {
             let (hosts, last) = (self.outage.silent.len(), &failed.detail);
             tracing::warn!(

@@ -78,8 +78,8 @@ impl State {
             let class = usize::from(answer.status / 100).min(5);
             self.counters.by_class[class] += 1;
             self.counters.bytes += answer.wire_body.len() as u64;
-            self.proxy_failures = 0;
         }
+        self.note_proxy(&visit)?;
         let errand = admitted.lease.waiting.errand.clone();
         match errand {
             Errand::Robots { origin, hops, .. } => {
@@ -137,8 +137,31 @@ impl State {
                 }
                 behaviour
             }
-            Behaviour::Unreachable { .. } | Behaviour::DeadPort | Behaviour::Local => behaviour,
+            Behaviour::Local { .. } => {
+                let since = self.excused.peek(&lease.host).copied();
+                let lasted = since.map_or(Duration::ZERO, |since| visit.ended.since(since));
+                Behaviour::Local { lasted }
+            }
+            Behaviour::Unreachable { .. } | Behaviour::DeadPort => behaviour,
         }
+    }
+
+    /// Counts failures of the proxy, whatever was asked for through it: the first request of a host
+    /// is for its robots.txt.
+    ///
+    /// # Errors
+    /// Returns what the proxy says when it has failed too often in a row.
+    fn note_proxy(&mut self, visit: &Visit) -> Result<(), CrawlError> {
+        match &*visit.outcome {
+            Outcome::Failed(failed) if failed.failure == Failure::ProxyFailed => {
+                self.proxy_failures += 1;
+                if self.proxy_failures >= PROXY_FAILURES_MAX {
+                    return Err(CrawlError::Proxy(failed.detail.clone()));
+                }
+            }
+            Outcome::Failed(_) | Outcome::Answer(_) => self.proxy_failures = 0,
+        }
+        Ok(())
     }
 
     /// Remembers a request that brought no page, for observers.
@@ -269,13 +292,6 @@ impl State {
             most if failed.failure == Failure::DnsFailed => most,
             most => most.min(u32::from(self.settings.retries_max)),
         };
-        self.proxy_failures = match failed.failure {
-            Failure::ProxyFailed => self.proxy_failures + 1,
-            _ => 0,
-        };
-        if self.proxy_failures >= PROXY_FAILURES_MAX {
-            return Err(CrawlError::Proxy(failed.detail.clone()));
-        }
         if u32::from(waiting.attempts) < most {
             line.then = "retry".to_owned();
             self.count("retry");
@@ -784,7 +800,9 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
         Outcome::Failed(_) if visit.outcome.is_busy() => {
             Behaviour::Busy { took, retry_after: None }
         }
-        Outcome::Failed(_) if is_ours(&visit.outcome) => Behaviour::Local,
+        Outcome::Failed(_) if is_ours(&visit.outcome) => {
+            Behaviour::Local { lasted: Duration::ZERO }
+        }
         Outcome::Failed(failed) => match failed.failure.retry().host_failures_max {
             Some(most) => Behaviour::Unreachable { took, most },
             None => Behaviour::Good { took },

@@ -89,6 +89,8 @@ pub struct State {
     pub(super) log: CrawlLog,
     pub(super) proxy_failures: u32,
     pub(super) outage: Outage,
+    /// Since when a host has met nothing but faults of our own machine or network.
+    pub(super) excused: LruCache<HostId, Timestamp>,
     /// URLs that seeds redirect to.
     pub(super) widened: HashSet<Fingerprint>,
     pub(super) rule_log: JsonLog,

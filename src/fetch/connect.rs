@@ -136,11 +136,13 @@ impl Connector {
         // Like Nagle's absence on direct connections: a request is one packet that should go now.
         let _ = tcp.set_nodelay(true);
         if url.is_https() {
-            match timeout_at(by, tunnel(&mut tcp, proxy, url)).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(failed(error.to_string(), Some(address))),
-                Err(_) => return Err(failed("no tunnel in time".to_owned(), Some(address))),
-            }
+            let (failure, why) = match timeout_at(by, tunnel(&mut tcp, proxy, url)).await {
+                Ok(Ok(())) => return Ok((tcp, address)),
+                Ok(Err(refused)) => refused,
+                // It has taken the connection, and waits for the host longer than we do.
+                Err(_) => (Failure::ConnectTimeout, "no tunnel in time".to_owned()),
+            };
+            return Err(NotConnected { failure, ..failed(why, Some(address)) });
         }
         Ok((tcp, address))
     }
@@ -197,8 +199,31 @@ fn failure_of(error: &io::Error, address: IpAddr) -> Failure {
     }
 }
 
-/// Asks the proxy for a tunnel (RFC 9110 §9.3.6).
-async fn tunnel(tcp: &mut TcpStream, proxy: &Proxy, url: &CrawlUrl) -> io::Result<()> {
+/// Asks the proxy for a tunnel (RFC 9110 §9.3.6), and returns what fails if there is none.
+async fn tunnel(
+    tcp: &mut TcpStream,
+    proxy: &Proxy,
+    url: &CrawlUrl,
+) -> Result<(), (Failure, String)> {
+    let line = asked_for_tunnel(tcp, proxy, url).await;
+    let line = line.map_err(|error| (Failure::ProxyFailed, error.to_string()))?;
+    let status = line.split(' ').nth(1).unwrap_or_default();
+    let is_status = line.starts_with("HTTP/1.") && status.len() == 3;
+    let failure = match status.as_bytes().first() {
+        Some(b'2') if is_status => return Ok(()),
+        // A proxy that works and cannot, or may not, reach this host.
+        Some(b'4' | b'5') if is_status && status != "407" => Failure::ConnectFailed,
+        _ => Failure::ProxyFailed,
+    };
+    Err((failure, format!("CONNECT answered by `{}`", line.trim_end().escape_debug())))
+}
+
+/// Returns the first line of the answer to CONNECT.
+async fn asked_for_tunnel(
+    tcp: &mut TcpStream,
+    proxy: &Proxy,
+    url: &CrawlUrl,
+) -> io::Result<String> {
     const ANSWER_MAX: usize = 16 * 1024;
     let target = format!("{}:{}", url.host_str(), url.port());
     let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n").into_bytes();
@@ -219,13 +244,7 @@ async fn tunnel(tcp: &mut TcpStream, proxy: &Proxy, url: &CrawlUrl) -> io::Resul
         answer.push(tcp.read_u8().await?);
     }
     let line = answer.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = String::from_utf8_lossy(line);
-    let status = line.split(' ').nth(1).unwrap_or_default();
-    if line.starts_with("HTTP/1.") && status.len() == 3 && status.starts_with('2') {
-        Ok(())
-    } else {
-        Err(io::Error::other(format!("CONNECT answered by `{}`", line.trim_end().escape_debug())))
-    }
+    Ok(String::from_utf8_lossy(line).into_owned())
 }
 
 type Secured = (Stream, Option<(String, String)>, bool);

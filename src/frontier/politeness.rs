@@ -48,8 +48,8 @@ pub struct Settings {
     pub backoff_max: Span,
     /// Good answers in a row that forgive one doubling.
     pub forgive_after: u32,
-    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. After
-    /// a fault of ours it does not double.
+    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. While
+    /// a fault of ours lasts it grows to a quarter of an hour at most.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed. A
     /// name that does not exist, or whose addresses are refused, is given up after three at most
@@ -194,8 +194,14 @@ pub enum Behaviour {
     /// Nobody answers on this port, but the host does on another: it is spared as after an answer.
     DeadPort,
     /// A fault of ours; says nothing of the host.
-    Local,
+    Local {
+        /// How long the host has met nothing else.
+        lasted: Duration,
+    },
 }
+
+/// Longest rest after a fault of ours: when it is over, no host waits longer than that.
+const LOCAL_REST_MAX: Duration = Duration::from_secs(900);
 
 /// The politeness state of one host. Durable: it survives a restart with the host's record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -306,7 +312,7 @@ impl Pace {
                 self.good_streak = 0;
                 self.unreachable = self.unreachable.saturating_add(1);
             }
-            Behaviour::DeadPort | Behaviour::Local => {}
+            Behaviour::DeadPort | Behaviour::Local { .. } => {}
         }
     }
 
@@ -354,9 +360,12 @@ impl Pace {
                 let gap = step.saturating_mul(1 << self.busy_level.min(6));
                 raise(gap, GapReason::Backoff, None);
             }
-            // Asking everybody again at once would not mend our network.
-            Behaviour::Local => {
-                raise(settings.unreachable_initial.get(), GapReason::Local, None);
+            // Asking everybody again at once would not mend our network; and what looks like our
+            // fault may be that of hosts which are gone. To rest as long as it has lasted doubles.
+            Behaviour::Local { lasted } => {
+                let initial = settings.unreachable_initial.get();
+                let gap = lasted.min(LOCAL_REST_MAX).max(initial);
+                raise(gap, GapReason::Local, None);
             }
             Behaviour::Good { .. } | Behaviour::DeadPort => {}
         }
@@ -369,7 +378,7 @@ impl Pace {
             Behaviour::Good { took }
             | Behaviour::Busy { took, .. }
             | Behaviour::Unreachable { took, .. } => took,
-            Behaviour::DeadPort | Behaviour::Local => Duration::ZERO,
+            Behaviour::DeadPort | Behaviour::Local { .. } => Duration::ZERO,
         };
         let product = took.mul_f64(settings.factor.clamp(0.0, 1000.0));
         let (mut gap, mut reason) = match product {
@@ -520,6 +529,14 @@ mod tests {
         assert_eq!(rests[2].reason, GapReason::MinDelay);
         let beyond: Vec<_> = rests.iter().map(|rest| rest.beyond).collect();
         assert_eq!(beyond, [None, None, Some(GapReason::Unreachable)]);
+    }
+
+    #[test]
+    fn the_rest_after_a_fault_of_ours_grows_with_it_up_to_a_bound() {
+        for (lasted, want) in [(0, 60), (60, 60), (120, 120), (900, 900), (90_000, 900)] {
+            let lasted = Duration::from_secs(lasted);
+            check(&[Behaviour::Local { lasted }], want, GapReason::Local);
+        }
     }
 
     #[test]

@@ -41,7 +41,6 @@ async fn a_proxy_that_refuses_is_a_failure_of_the_proxy() {
     for (refusal, url) in [
         ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "http://site.example/"),
         ("HTTP/1.1 407 Who\r\nContent-Length: 0\r\n\r\n", "https://site.example/"),
-        ("HTTP/1.1 502 No\r\n\r\n", "https://site.example/"),
         ("nonsense\r\n\r\n", "https://site.example/"),
         ("HTTP/1.1 200", "https://site.example/"),
     ] {
@@ -53,17 +52,31 @@ async fn a_proxy_that_refuses_is_a_failure_of_the_proxy() {
     }
 }
 
+/// A host that is gone was taken for a proxy that is, and asked for ever.
 #[tokio::test]
-async fn a_proxy_that_is_silent_or_endless_is_a_failure_of_the_proxy() {
-    for script in [
-        vec![Step::Hang],
-        vec![Step::Read, Step::Send(b"HTTP/1.1 200".to_vec()), Step::SendForever(vec![b'x'; 999])],
-    ] {
-        let proxy = Server::playing(script).await;
+async fn a_host_that_the_proxy_cannot_reach_is_a_failure_of_the_host() {
+    for status in ["403 Forbidden", "502 Bad Gateway", "503 Service Unavailable"] {
+        let refusal = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+        let proxy = Server::playing(answer(&refusal)).await;
         let fetcher = fetcher(&through(&format!("http://{}", proxy.address)));
         let got = failed(get(&fetcher, "https://site.example/").await);
-        assert_eq!(got.failure, Failure::ProxyFailed);
+        assert_eq!(got.failure, Failure::ConnectFailed, "{status}");
+        assert!(got.detail.contains(status), "{}", got.detail);
     }
+    let proxy = Server::playing(vec![Step::Read, Step::Hang]).await;
+    let fetcher = fetcher(&through(&format!("http://{}", proxy.address)));
+    let got = failed(get(&fetcher, "https://site.example/").await);
+    assert_eq!(got.failure, Failure::ConnectTimeout);
+}
+
+#[tokio::test]
+async fn a_proxy_that_is_endless_is_a_failure_of_the_proxy() {
+    let answer = Step::Send(b"HTTP/1.1 200".to_vec());
+    let script = vec![Step::Read, answer, Step::SendForever(vec![b'x'; 999])];
+    let proxy = Server::playing(script).await;
+    let fetcher = fetcher(&through(&format!("http://{}", proxy.address)));
+    let got = failed(get(&fetcher, "https://site.example/").await);
+    assert_eq!(got.failure, Failure::ProxyFailed);
 }
 
 #[tokio::test]

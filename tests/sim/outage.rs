@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crawler::clock::{Clock, Timestamp};
+use crawler::clock::{Clock, Span, Timestamp};
+use crawler::crawl::log::{Line, files};
+use crawler::crawl::{Crawl, CrawlError, Edge, Ended, Options, SeedUrl, State};
 use crawler::demo::{Draft, SimWeb, SiteSpec, WebSpec};
 use crawler::dns::{DnsFailure, Resolve, Resolved};
 use crawler::fetch::{Failed, Failure, Fetch, Outcome, Request};
+use crawler::filter::Filter;
 use crawler::url::{CrawlUrl, Host};
+use tokio::sync::mpsc;
 
 use super::{Crash, Run, START, World, balanced, seeds};
 
@@ -22,6 +26,8 @@ pub(super) enum Gone {
     Route,
     /// The zone that the names stand in: there are no such names.
     Zone,
+    /// The proxy that everything goes through.
+    Proxy,
 }
 
 /// An outage: what is gone, from when to when.
@@ -63,6 +69,7 @@ impl Fetch for Cut {
         let (failure, took) = match self.gone() {
             Some(Gone::Network) => (Failure::ConnectTimeout, Duration::from_secs(10)),
             Some(Gone::Route) => (Failure::LocalFailure, Duration::ZERO),
+            Some(Gone::Proxy) => (Failure::ProxyFailed, Duration::ZERO),
             Some(Gone::NameServers | Gone::Zone) | None => return self.web.fetch(request).await,
         };
         let began = self.clock.now();
@@ -86,7 +93,7 @@ async fn check(seed: u64, hosts: u32, gone: Gone, lasts: Duration) {
     calm.run(START, Crash::Never).await;
     let mut world = World::new(WebSpec::draw(seed, &draft));
     // As they are by default, not as quick as other simulations want them.
-    world.politeness.unreachable_initial = crawler::clock::Span::secs(60);
+    world.politeness.unreachable_initial = Span::secs(60);
     world.politeness.unreachable_max = 6;
     world.limits = Default::default();
     let from = START.plus(Duration::from_secs(20));
@@ -126,10 +133,69 @@ async fn a_crawl_of_one_host_outlives_ten_minutes_without_name_servers_or_its_na
     }
 }
 
+/// Crawls four hosts that answer for a minute and then never again; returns how often each was
+/// asked in vain.
+async fn asked_in_vain(gone: Gone) -> Vec<usize> {
+    let sites = ["a.test", "b.test", "c.test", "d.test"].map(|name| SiteSpec::new(name, 200));
+    let mut world = World::new(WebSpec::new(6, sites.to_vec()));
+    world.politeness.unreachable_initial = Span::secs(60);
+    world.politeness.unreachable_max = 6;
+    world.limits = Default::default();
+    world.limits.time_max = Span::secs(3 * 24 * 3600);
+    let from = START.plus(Duration::from_secs(60));
+    world.outage = Some((gone, from, from.plus(Duration::from_secs(365 * 24 * 3600))));
+    let (run, _) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.ended, Ended::Complete, "{gone:?}: {summary:?}");
+    let mut vain = std::collections::BTreeMap::<String, usize>::new();
+    for file in files(world.logs.path()).expect("the log is there") {
+        for line in std::fs::read_to_string(file).expect("it is text").lines() {
+            let line: Line = serde_json::from_str(line).expect("a line of the log");
+            *vain.entry(line.host).or_default() += usize::from(line.failure.is_some());
+        }
+    }
+    vain.into_values().collect()
+}
+
+/// Each of them was asked once a minute for six hours.
+#[tokio::test(start_paused = true)]
+async fn hosts_that_fall_silent_together_and_for_good_are_asked_ever_more_rarely() {
+    let vain = asked_in_vain(Gone::Network).await;
+    assert!(vain.len() == 4 && vain.iter().all(|times| *times < 40), "{vain:?}");
+}
+
+/// As hosts of the other address family do, where a machine has but one: they were asked for ever.
+#[tokio::test(start_paused = true)]
+async fn hosts_that_our_own_machine_can_never_reach_are_given_up() {
+    let vain = asked_in_vain(Gone::Route).await;
+    assert!(vain.len() == 4 && vain.iter().all(|times| *times < 40), "{vain:?}");
+}
+
+/// Only requests for pages were counted, and before the first page stands a robots.txt.
+#[tokio::test(start_paused = true)]
+async fn a_proxy_that_never_works_ends_the_crawl() {
+    let mut world = World::new(WebSpec::new(6, vec![SiteSpec::new("a.test", 5)]));
+    world.limits.time_max = Span::secs(24 * 3600);
+    world.outage = Some((Gone::Proxy, START, START.plus(Duration::from_secs(365 * 24 * 3600))));
+    let clock = Arc::new(Clock::starting_at(START));
+    let web = SimWeb::new(world.web.clone(), clock.clone());
+    let homes = world.web.homes();
+    let filter = Filter::new(&world.filter, &homes).expect("settings are right");
+    let (state, _) = State::open(world.parts(filter, START), START).expect("opens");
+    let (resolve, fetch) = (world.cut(&web, &clock), world.cut(&web, &clock));
+    world.store.resume(&state.archive_position(), Crash::Never);
+    let edge = Arc::new(Edge { clock, resolve, fetch, store: world.store.clone() });
+    let mut crawl = Crawl::new(edge, state, Options::new(tokio::runtime::Handle::current()));
+    let seeds = homes.into_iter().map(|url| SeedUrl { url, priority: None, hops_max: None });
+    let ended = crawl.run(&seeds.collect::<Vec<_>>(), mpsc::channel(1).1).await;
+    assert!(matches!(ended, Err(CrawlError::Proxy(_))), "{ended:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_that_does_not_exist_is_asked_for_three_times() {
     let mut world = World::new(WebSpec::new(6, vec![SiteSpec::new("good.test", 20)]));
-    world.politeness.unreachable_initial = crawler::clock::Span::secs(60);
+    world.politeness.unreachable_initial = Span::secs(60);
     world.politeness.unreachable_max = 6;
     world.seeds = vec![CrawlUrl::parse("http://nowhere.test/").expect("a URL")];
     let (run, end) = world.run(START, Crash::Never).await;
