@@ -131,6 +131,11 @@ impl HyperFetch {
                 }
                 outcome
             }
+            // It may have worked on the request, so that the next one has a lease of its own.
+            Err(broken) if broken.failure == Failure::ClosedEarly && http2 => {
+                self.note_only_http1(origin);
+                Err(broken)
+            }
             outcome => outcome,
         }
     }
@@ -312,13 +317,13 @@ impl HyperFetch {
         let blocks = Blocks { request: request_block, head: Bytes::new() };
         let response = match head {
             Ok(Ok(response)) => response,
-            Ok(Err(Unanswered { error, wants_calm: true })) => {
+            Ok(Err(Unanswered { error, wants_calm: true, .. })) => {
                 let broken = Broken::new(Failure::EnhanceYourCalm, describe(&error));
                 return Err(Broken { blocks, ..broken });
             }
-            Ok(Err(Unanswered { error, wants_calm: false })) => {
+            Ok(Err(Unanswered { error, is_unprocessed, .. })) => {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
-                return Err(Broken { blocks, untouched: true, ..broken });
+                return Err(Broken { blocks, untouched: is_unprocessed, ..broken });
             }
             Err(_) => return Err(Broken { blocks, ..visit.late() }),
         };
@@ -458,7 +463,8 @@ struct Broken {
     failure: Failure,
     detail: String,
     blocks: Blocks,
-    /// True if not a byte of an answer came and no limit was reached: worth another connection.
+    /// True if not a byte of an answer came and no limit was reached, and by HTTP/2 if the server
+    /// has not worked on it: worth another connection.
     untouched: bool,
 }
 

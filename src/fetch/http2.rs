@@ -37,6 +37,8 @@ pub(super) struct Unanswered {
     pub(super) error: hyper::Error,
     /// The server says that it is asked too much (RFC 9113 §7, ENHANCE_YOUR_CALM).
     pub(super) wants_calm: bool,
+    /// The server cannot have worked on it (RFC 9113 §8.7): it was never sent, or was refused.
+    pub(super) is_unprocessed: bool,
 }
 
 impl Http2 {
@@ -81,7 +83,8 @@ impl Http2 {
             let _ = (&mut self.ended).await;
             wants_calm |= self.wants_calm();
         }
-        Err(Unanswered { error, wants_calm })
+        let is_unprocessed = is_unprocessed(&error);
+        Err(Unanswered { error, wants_calm, is_unprocessed })
     }
 
     /// Returns true if the server ended the connection because it was asked too much.
@@ -100,6 +103,17 @@ impl Http2 {
 fn wants_calm(error: &hyper::Error) -> bool {
     const SAID: &str = "error received: detected excessive load generating behavior";
     error.source().is_some_and(|cause| cause.to_string().contains(SAID))
+}
+
+/// Returns true if the request never left, or the server says that it has not looked at it: by
+/// REFUSED_STREAM, or by GOAWAY with a number below that of its stream. A stream that GOAWAY spares
+/// breaks, if it does, with the connection.
+fn is_unprocessed(error: &hyper::Error) -> bool {
+    const REFUSED: &str = "stream error received: refused stream";
+    const GONE_AWAY: &str = "connection error received:";
+    let said = error.source().map(ToString::to_string).unwrap_or_default();
+    let is_refused = said.starts_with(REFUSED) || said.starts_with(GONE_AWAY);
+    error.is_closed() || error.is_canceled() || is_refused
 }
 
 /// Ends the tasks of a connection, and with them its socket.
