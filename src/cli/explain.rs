@@ -134,7 +134,7 @@ impl Live {
             None => None,
         };
         let stored = stored.map(|bytes| Entry::from_bytes(&bytes)).transpose()?;
-        if stored.is_some_and(|entry| !entry.is_stale(now)) {
+        if stored.is_some_and(|entry| !entry.is_stale(now) && entry.is_for(&config.name)) {
             return Ok(None);
         }
         if let Some(entry) = self.asked.get(&origin.to_string()) {

@@ -604,6 +604,7 @@ impl State {
         let mut longest = of(entry);
         robots_rows::of_other_ports(&self.db, origin, PORTS_HEARD_MAX, |bytes| {
             let heard = robots::Entry::from_bytes(bytes).ok();
+            let heard = heard.filter(|entry| entry.is_for(&self.agent));
             let heard = heard.filter(|entry| entry.valid_until.plus(kept) >= now);
             longest = longest.max(heard.as_ref().and_then(of));
         })?;

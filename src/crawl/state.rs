@@ -245,9 +245,11 @@ impl State {
         if let Some(entry) = self.robots.get(origin) {
             return Ok(Some(entry.clone()));
         }
-        // An entry of another version is as good as none: robots.txt is fetched again.
+        // An entry of another version, or read for another name, is as good as none: robots.txt is
+        // fetched again.
         let stored = robots_rows::get(&self.db, origin)?;
-        let entry = stored.and_then(|bytes| robots::Entry::from_bytes(&bytes).ok()).map(Arc::new);
+        let entry = stored.and_then(|bytes| robots::Entry::from_bytes(&bytes).ok());
+        let entry = entry.filter(|entry| entry.is_for(&self.agent)).map(Arc::new);
         if let Some(entry) = &entry {
             self.robots.put(origin.clone(), entry.clone());
         }
@@ -272,6 +274,7 @@ impl State {
 
     /// Stores what a fetch of robots.txt came to.
     pub(super) fn set_robots(&mut self, batch: &mut Batch, origin: Origin, entry: robots::Entry) {
+        let entry = entry.read_for(&self.agent);
         robots_rows::put(batch, &self.db, &origin, &entry.to_bytes());
         self.robots.put(origin, Arc::new(entry));
     }
@@ -363,5 +366,37 @@ impl State {
         self.texts.save_all();
         self.commit(Batch::default(), now)?;
         Ok(self.db.sync()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+    use crate::robots::FetchedRobots;
+
+    /// Of the groups in the file only that of one name is kept.
+    #[test]
+    fn a_robots_txt_that_was_read_for_another_name_is_as_good_as_none() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let origin = url("http://a.example/").origin();
+        let text = b"User-agent: crawler\nDisallow: /\n";
+        let settings = Default::default();
+        let fetched = FetchedRobots::from_answer(200, text, &state.agent, &settings);
+        let entry = robots::after_fetch(None, fetched, now, &settings);
+        let mut batch = Batch::default();
+        state.set_robots(&mut batch, origin.clone(), entry);
+        state.commit(batch, now).unwrap();
+        drop(state);
+        let known = |agent: &str| {
+            let mut state = open(&env, logs.path(), now);
+            state.agent = agent.to_owned();
+            state.robots_of(&origin).unwrap().is_some()
+        };
+        assert!(known("crawler"));
+        assert!(!known("otherbot"));
     }
 }

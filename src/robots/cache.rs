@@ -19,7 +19,7 @@
 //! ```
 //! [`Entry`]:
 //! ```text
-//! u8      format, 2
+//! u8      format, 3
 //! number  fetched, milliseconds since the epoch
 //! number  valid until, the same
 //! u8      standing: 0 rules, 1 unavailable, 2 redirects, 3 disallowed, 4 old copy, 5 given up
@@ -27,6 +27,7 @@
 //! text    why there was no answer, empty unless trouble is 0
 //! number  failures in a row
 //! number  when they began plus 1, or 0
+//! text    the product token that it was read for, empty if unknown; format 2 lacks it
 //! number  when the copy was fetched plus 1, or 0 for no copy; then, if there is one:
 //!         number  when the answer with its validators began plus 1, or 0 for none; if there are:
 //!                 text ETag and text Last-Modified, empty for none, text our product token
@@ -47,7 +48,10 @@ use crate::clock::Timestamp;
 const FORMAT: u8 = 1;
 
 /// Format of [`Entry`].
-const ENTRY_FORMAT: u8 = 2;
+const ENTRY_FORMAT: u8 = 3;
+
+/// The one before, which is read as well.
+const ENTRY_FORMAT_NAMELESS: u8 = 2;
 
 /// Why stored bytes are not a robots entry. Fetch robots.txt again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -138,6 +142,7 @@ impl Entry {
         put_text(&mut out, words);
         put(&mut out, u64::from(self.failures));
         put_option(&mut out, self.failing_since.map(Timestamp::as_millis));
+        put_text(&mut out, self.agent.as_deref().unwrap_or_default());
         put_option(&mut out, self.copy.as_ref().map(|copy| copy.fetched.as_millis()));
         if let Some(copy) = &self.copy {
             put_option(&mut out, copy.validators.as_ref().map(|known| known.at.as_millis()));
@@ -158,7 +163,8 @@ impl Entry {
     /// Returns what is wrong with the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Entry, DecodeError> {
         let mut rest = Rest(bytes);
-        rest.format(ENTRY_FORMAT)?;
+        let is_nameless = bytes.first() == Some(&ENTRY_FORMAT_NAMELESS);
+        rest.format(if is_nameless { ENTRY_FORMAT_NAMELESS } else { ENTRY_FORMAT })?;
         let fetched = Timestamp::from_millis(rest.number()?);
         let valid_until = Timestamp::from_millis(rest.number()?);
         let tag = rest.byte()?;
@@ -179,6 +185,7 @@ impl Entry {
         };
         let failures = rest.number_u32()?;
         let failing_since = rest.option()?.map(Timestamp::from_millis);
+        let agent = if is_nameless { String::new() } else { rest.text()? };
         let copy = match rest.option()? {
             None => None,
             Some(at) => {
@@ -191,7 +198,8 @@ impl Entry {
         if copy.is_none() && matches!(standing, Standing::Rules | Standing::OldCopy(_)) {
             return Err(Damaged("no rules"));
         }
-        Ok(Entry { fetched, valid_until, standing, failures, failing_since, copy })
+        let agent = Some(agent).filter(|agent| !agent.is_empty());
+        Ok(Entry { fetched, valid_until, standing, failures, failing_since, copy, agent })
     }
 }
 
@@ -358,7 +366,21 @@ Clean-param: ref /articles/
                 fetched: at(1_763_632_800_000),
                 validators: Validators::new(Some("\"a\"".to_owned()), None, at(7), "mybot"),
             }),
+            agent: Some("mybot".to_owned()),
         }
+    }
+
+    #[test]
+    fn what_the_version_before_wrote_is_read_and_is_for_any_agent() {
+        let known = entry(Standing::Rules, true);
+        assert!(known.is_for("mybot") && !known.is_for("otherbot"));
+        let mut bytes = known.to_bytes();
+        let token = bytes.windows(6).position(|at| at == b"\x05mybot").unwrap();
+        bytes.drain(token..token + 6);
+        bytes[0] = 2;
+        let nameless = Entry { agent: None, ..known };
+        assert!(nameless.is_for("mybot") && nameless.is_for("otherbot"));
+        assert_eq!(Entry::from_bytes(&bytes), Ok(nameless));
     }
 
     #[test]

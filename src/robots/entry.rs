@@ -203,6 +203,8 @@ pub struct Entry {
     pub(super) failures: u32,
     pub(super) failing_since: Option<Timestamp>,
     pub(super) copy: Option<Copy>,
+    /// The product token that robots.txt was read for, if it is known.
+    pub(super) agent: Option<String>,
 }
 
 /// The last good copy.
@@ -277,6 +279,7 @@ pub fn after_fetch(
         failures: 0,
         failing_since: None,
         copy,
+        agent: None,
     };
     match outcome {
         FetchedRobots::Rules { robots, max_age, validators } => {
@@ -330,10 +333,22 @@ fn failed(
         failures,
         failing_since: Some(since),
         copy,
+        agent: None,
     }
 }
 
 impl Entry {
+    /// Notes the product token that robots.txt was read for: of its groups only ours is kept.
+    #[must_use]
+    pub fn read_for(self, agent: &str) -> Entry {
+        Entry { agent: Some(agent.to_owned()), ..self }
+    }
+
+    /// Returns true if it may be used by a crawler of this product token.
+    pub fn is_for(&self, agent: &str) -> bool {
+        self.agent.as_ref().is_none_or(|known| known == agent)
+    }
+
     /// Returns true if robots.txt is to be asked for before another page is.
     pub fn is_stale(&self, now: Timestamp) -> bool {
         now >= self.valid_until
