@@ -128,6 +128,9 @@ impl State {
                 Ok(None)
             }
             Leave::Refuse { reason, detail } => self.refuse(lease, reason, detail, now),
+            Leave::Go { .. } if self.frontier.park_if_too_slow(&lease, now) => {
+                self.hold(lease, now, now).map(|()| None)
+            }
             Leave::Go { robots } => self.pass_gates(lease, robots, now),
         }
     }

@@ -577,9 +577,17 @@ impl State {
         // A port on which nobody answers does not put the host in trouble.
         let is_dead_port = self.answers_elsewhere(host, &origin, visit.ended);
         let failures = if is_dead_port { 0 } else { entry.failures() };
+        let rules = self.frontier.rules().of(origin.host.as_str());
+        let honoured = rules.honor_crawl_delay_up_to.get();
         self.change_host(host, |record| {
             record.pace.crawl_delay_ms = delay.map(|delay| delay.as_millis() as u64);
             record.robots_failures = failures;
+            // Where another host gave the answer, no visit of this one ends with it. Who asks for
+            // more than is honoured is parked, and not waited for.
+            let asked = delay.filter(|delay| *delay <= honoured);
+            if let Some(delay) = asked.filter(|_| record.pace.last_ended > Timestamp::ZERO) {
+                record.pace.hold_until(record.pace.last_ended.plus(delay));
+            }
         })?;
         self.frontier.refresh(host);
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! Back queues, groups, and the heap of next-allowed times.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -427,6 +428,19 @@ impl Frontier {
         Finished { record, rest, parting }
     }
 
+    /// Parks the host of a lease that asks for a longer Crawl-delay than is honoured; returns true
+    /// if it does. What the robots.txt of another host or port says is heeded at the next lease.
+    pub fn park_if_too_slow(&mut self, lease: &Lease, at: Timestamp) -> bool {
+        let limit = self.rules.of(lease.name.as_str()).honor_crawl_delay_up_to.get();
+        let Some(active) = self.hosts.get_mut(&lease.host) else { return false };
+        let delay = Duration::from_millis(active.record.pace.crawl_delay_ms.unwrap_or_default());
+        let is_too_slow = delay > limit;
+        if is_too_slow {
+            active.record.status = too_slow(&active.record, at);
+        }
+        is_too_slow
+    }
+
     /// Ends a lease without a request: the host may go on at once.
     pub fn skip(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
         self.release(lease, now)
@@ -695,15 +709,17 @@ fn beyond(reason: GapReason, rest: &Rest, record: &HostRecord, at: Timestamp) ->
                 at,
             }
         }
-        _ => {
-            let secs = record.pace.crawl_delay_ms.unwrap_or_default() / 1000;
-            HostStatus::Parked {
-                reason: format!(
-                    "asks for {secs} s between requests (Crawl-delay), more than honor_crawl_delay_up_to"
-                ),
-                at,
-            }
-        }
+        _ => too_slow(record, at),
+    }
+}
+
+fn too_slow(record: &HostRecord, at: Timestamp) -> HostStatus {
+    let secs = record.pace.crawl_delay_ms.unwrap_or_default() / 1000;
+    HostStatus::Parked {
+        reason: format!(
+            "asks for {secs} s between requests (Crawl-delay), more than honor_crawl_delay_up_to"
+        ),
+        at,
     }
 }
 

@@ -81,6 +81,47 @@ async fn a_crawl_delay_holds_for_all_ports_of_a_host() {
     assert_eq!(judgement.violations, 0, "{:?}", judgement.examples);
 }
 
+/// Crawls a host whose robots.txt is that of another one and asks for this Crawl-delay; returns the
+/// seconds from each request to the next, whether it is parked, and what the crawl took.
+async fn rests_of_a_redirected(delay: u32) -> (Vec<u64>, bool, Duration) {
+    let mut bare = SiteSpec::new("bare.test", 3);
+    let target = "http://www.bare.test/robots.txt".to_owned();
+    bare.robots = vec![(Duration::ZERO, RobotsAnswer::Redirect(target))];
+    let mut www = SiteSpec::new("www.bare.test", 1);
+    // What it asks for itself does not hold up the answer for the other one.
+    www.robots = vec![
+        (Duration::ZERO, RobotsAnswer::rules(&[], None)),
+        (Duration::from_millis(500), RobotsAnswer::rules(&[], Some(delay))),
+    ];
+    (bare.cross_links, www.cross_links) = (0, 0);
+    let world = World::new(WebSpec::new(6, vec![bare, www]));
+    let (run, end) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    let mut times = Vec::new();
+    for file in files(world.logs.path()).expect("the log is there") {
+        for line in std::fs::read_to_string(file).expect("it is text").lines() {
+            let line: Line = serde_json::from_str(line).expect("a line of the log");
+            times.extend((line.host == "bare.test").then_some(line.at_ms));
+        }
+    }
+    let parked = summary.parked.iter().any(|(host, _)| host == "bare.test");
+    let rests = times.windows(2).map(|two| (two[1] - two[0]) / 1000);
+    (rests.collect(), parked, end.since(START))
+}
+
+/// The visit that brings it is one of the other host: nothing had followed for this one before its
+/// first page was fetched.
+#[tokio::test(start_paused = true)]
+async fn a_crawl_delay_from_the_robots_txt_of_another_host_holds_from_the_first_page_on() {
+    let (rests, parked, _) = rests_of_a_redirected(40).await;
+    assert!(rests.len() == 3 && rests.iter().all(|rest| *rest >= 40), "{rests:?}");
+    assert!(!parked);
+    let (rests, parked, took) = rests_of_a_redirected(86_400).await;
+    assert_eq!((rests, parked), (Vec::new(), true));
+    assert!(took < Duration::from_secs(60), "{took:?}");
+}
+
 /// Crawls a site of sixty pages and two URLs on another port, whose robots.txt cannot be had; the
 /// others may not wait for it.
 async fn goes_on(site: SiteSpec, port: &str) {
