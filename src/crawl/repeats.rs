@@ -34,6 +34,10 @@ const PAGES_UNSAVED: u32 = 16;
 /// Paths of a host that are remembered until its probes are planned.
 const TARGETS_MAX: usize = 32;
 
+/// Probes that may be awaited for a host to be asked for nothing: half of what rules may have
+/// waiting, so that sleeping hosts leave these their room.
+const HOST_PROBES_MAX: usize = 5_000;
+
 /// Redirects within a host that a probe for nothing follows.
 const HOPS_MAX: u8 = 3;
 
@@ -318,6 +322,9 @@ impl State {
         page: &CrawlUrl,
         probe: Probe,
     ) -> Result<(), DbError> {
+        if self.probes.len() >= HOST_PROBES_MAX {
+            return Ok(());
+        }
         let Ok(url) = page.join(&probe.target) else { return Ok(()) };
         let asker = Asker::Host { host: page.host(), probe };
         self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })
@@ -462,5 +469,19 @@ mod tests {
         assert_eq!(queued(&state), links.len());
         assert_eq!(state.counters.refused, 0);
         assert!(state.jobs.is_empty() && state.changes.jobs.is_empty());
+    }
+
+    #[test]
+    fn no_more_probes_for_nothing_are_awaited_than_leaves_room_for_those_of_rules() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let probe = crate::content::probes::plan(1, &["/a"], 1).remove(0);
+        let mut batch = Batch::default();
+        for n in 0..HOST_PROBES_MAX + 2 {
+            let page = url(&format!("http://h{n}.example/"));
+            state.ask_nothing(&mut batch, &page, probe.clone()).unwrap();
+        }
+        assert_eq!(state.probes.len(), HOST_PROBES_MAX);
     }
 }

@@ -347,6 +347,9 @@ impl State {
                 let why = format!("it redirects to {}, which is given up", record.name);
                 self.lose_robots(&mut batch, origin.clone(), why, now)?;
             }
+            if let Item::Probe { number, .. } = item {
+                self.probe_forbidden(*number, now)?;
+            }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
             {
@@ -396,7 +399,8 @@ fn errand_of(place: Place, url: &str, path: &str, errand: Errand) -> Option<Wait
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::crawl::readmit::tests::open;
+    use crate::crawl::learn::{Asker, ProbeFlight};
+    use crate::crawl::readmit::tests::{open, url};
     use crate::db::MemoryEnv;
     use crate::frontier::{Next, Politeness, Rules};
 
@@ -441,5 +445,23 @@ mod tests {
         let active: Vec<HostId> = state.actives().iter().map(|active| active.record.id).collect();
         assert_eq!(active, [HostId(0), HostId(1)]);
         assert_eq!(state.frontier.selector().waiting(), 0);
+    }
+
+    /// They were awaited for ever, until there was no room for others.
+    #[test]
+    fn probes_of_a_host_that_is_given_up_are_awaited_no_longer() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let mut batch = Batch::default();
+        let url = url("http://a.example/p");
+        let flight = ProbeFlight { asker: Asker::Rule { id: 1, is_reference: false }, hops: 0 };
+        state.enqueue_probe(&mut batch, &url, flight).unwrap();
+        state.commit(batch, now).unwrap();
+        let status = HostStatus::GivenUp { reason: "gone".to_owned(), at: now };
+        state.change_host(HostId(0), |record| record.status = status).unwrap();
+        state.drain.push_back(HostId(0));
+        while state.drain_given_up(now).unwrap() {}
+        assert!(state.probes.is_empty(), "{:?}", state.probes);
     }
 }
