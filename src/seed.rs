@@ -1,7 +1,8 @@
 //! Seed lists: text to URLs with priority. Pure; reading the file is the caller's business.
 //!
 //! One URL per line; blank lines and what follows a `#` at the start of a word are skipped. After
-//! the URL stand options: `priority=N` (1 is fetched first) and `hops=N` (fewer hops than the
+//! the URL stand options: `priority=N` (0 is fetched first, as are seeds
+//! without one) and `hops=N` (fewer hops than the
 //! crawl's own limit for what is found from here). A bare name (`example.org`, `example.org/docs`)
 //! is read as `http://`: servers that speak only https redirect there, while the reverse guess
 //! fails where https is not spoken; [`Seed::scheme_assumed`] records the guess. A byte order mark
@@ -23,7 +24,7 @@ const LINE_BYTES_MAX: usize = 16 * 1024;
 pub struct Seed {
     /// The URL.
     pub url: CrawlUrl,
-    /// Its priority, 1 being first; none if the line says nothing.
+    /// Its priority, 0 being first; none if the line says nothing.
     pub priority: Option<u8>,
     /// Most hops from this seed; none if the line says nothing.
     pub hops_max: Option<u16>,
@@ -61,7 +62,7 @@ pub struct Seeds {
     pub repeated: usize,
 }
 
-/// Reads a seed list. `file` is for messages; priorities run from 1 to `priorities`.
+/// Reads a seed list. `file` is for messages; priorities run from 0 to below `priorities`.
 pub fn parse(file: &str, text: &[u8], priorities: u8) -> Seeds {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut known = HashSet::new();
@@ -103,8 +104,11 @@ fn parse_line(line: &[u8], number: usize, priorities: u8) -> Result<Option<Seed>
 
 fn priority(value: &str, priorities: u8) -> Result<u8, String> {
     match value.parse() {
-        Ok(priority) if (1..=priorities).contains(&priority) => Ok(priority),
-        _ => Err(format!("`priority={}`: not 1 to {priorities}", shown(value))),
+        Ok(priority) if priority < priorities => Ok(priority),
+        _ => {
+            let last = priorities.saturating_sub(1);
+            Err(format!("`priority={}`: not 0 to {last}", shown(value)))
+        }
     }
 }
 
@@ -174,7 +178,8 @@ mod tests {
         check("http://a.test/x", Ok(("http://a.test/x", None, None, false)));
         check("HTTPS://A.test:443/#top", Ok(("https://a.test/", None, None, false)));
         check("\thttp://a.test  priority=2 ", Ok(("http://a.test/", Some(2), None, false)));
-        check("http://a.test hops=0 priority=4", Ok(("http://a.test/", Some(4), Some(0), false)));
+        check("http://a.test hops=0 priority=0", Ok(("http://a.test/", Some(0), Some(0), false)));
+        check("http://a.test priority=3", Ok(("http://a.test/", Some(3), None, false)));
         check("http://a.test # home", Ok(("http://a.test/", None, None, false)));
         check("a.test", Ok(("http://a.test/", None, None, true)));
         check("localhost:8080/x", Ok(("http://localhost:8080/x", None, None, true)));
@@ -190,8 +195,8 @@ mod tests {
         check("you@a.test", Err("no seed"));
         check("http://", Err("not a URL"));
         check("http://a b", Err("`b` is neither"));
-        check("http://a.test priority=0", Err("not 1 to 4"));
-        check("http://a.test priority=5", Err("not 1 to 4"));
+        check("http://a.test priority=-1", Err("not 0 to 3"));
+        check("http://a.test priority=4", Err("not 0 to 3"));
         check("http://a.test hops=x", Err("`hops=x`"));
         check("http://a.test colour=red", Err("`colour=red` is neither"));
         check("+http://(org,example,", Err("scope"));
