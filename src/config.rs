@@ -464,6 +464,13 @@ fn check(config: &Config) -> Result<(), (String, String)> {
         }
     }
     below("robots", config.robots.check())?;
+    below("fetch", config.fetch.check())?;
+    if config.fetch.robots_body_max <= config.robots.max_bytes {
+        // At the same number a rule that is cut in half would count as another one.
+        let (found, least) = (config.fetch.robots_body_max, config.robots.max_bytes);
+        let message = format!("is {found}: must be more than robots.max_bytes, {least}");
+        return Err(("fetch.robots_body_max".to_owned(), message));
+    }
     below("archive", config.archive.check())?;
     below("dashboard", config.dashboard.check())?;
     if let Err(error) = filter::Filter::new(&config.scope, &[]) {
@@ -541,6 +548,13 @@ mod tests {
         check_error("[politeness]\nmin_delay = \"2\"\n", "FILE:2:13: politeness.min_delay: `2` is");
         check_error("[politeness]\nmin_delay = \"60s\"\n", "FILE:2:1: politeness.min_delay: 1m is");
         check_error("name = \"my bot\"\n", "FILE:1:1: name: must be");
+        check_error("[fetch]\nconnect = \"0s\"\n", "FILE:2:1: fetch.connect: connect is 0");
+        for size in ["511KiB", "512KiB"] {
+            check_error(
+                &format!("[fetch]\nrobots_body_max = \"{size}\"\n"),
+                &format!("FILE:2:1: fetch.robots_body_max: is {size}: must be more than"),
+            );
+        }
         check_error("contact = \n", "FILE:1:");
     }
 

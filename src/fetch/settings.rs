@@ -103,6 +103,24 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Checks what the types cannot say.
+    ///
+    /// # Errors
+    /// Returns the key that is wrong, and what to write instead.
+    pub fn check(&self) -> Result<(), String> {
+        let limits = [
+            ("connect", self.connect),
+            ("tls", self.tls),
+            ("first_byte", self.first_byte),
+            ("total", self.total),
+            ("robots_total", self.robots_total),
+        ];
+        let none = limits.iter().find(|(_, limit)| limit.get().is_zero());
+        none.map_or(Ok(()), |(key, limit)| {
+            Err(format!("{key} is {limit}: every fetch would fail; the default is a good value"))
+        })
+    }
+
     pub(super) fn total_for(&self, purpose: Purpose) -> std::time::Duration {
         match purpose {
             Purpose::Page | Purpose::Probe => self.total.get(),
