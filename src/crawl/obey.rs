@@ -147,6 +147,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     fn pause(&mut self, paused: bool) {
         self.state.frontier.set_paused(paused || self.stopping.is_some());
         self.paused_by = paused.then_some(Brake::Paused);
+        // An operator gives leases free, but no disk: not even until the next look at it.
+        self.watch_disks();
     }
 
     /// Counts on a thread of its own what an exclusion would drop.

@@ -513,7 +513,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         }
     }
 
-    fn watch_disks(&mut self) {
+    /// Holds the crawl while a disk is short, and lets it go on when it no longer is.
+    pub(super) fn watch_disks(&mut self) {
         let free = |dir: &PathBuf| {
             let stat = rustix::fs::statvfs(dir.as_path()).ok()?;
             Some(stat.f_bavail.saturating_mul(stat.f_frsize))

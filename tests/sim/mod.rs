@@ -52,6 +52,8 @@ struct World {
     dust: DustMode,
     repeats: RepeatSettings,
     outage: Option<outage::Outage>,
+    /// Directories whose disks are watched.
+    disks: Vec<std::path::PathBuf>,
     /// Seeds besides the homes of all sites.
     seeds: Vec<crawler::url::CrawlUrl>,
 }
@@ -84,6 +86,7 @@ impl World {
             dust: DustMode::Off,
             repeats: RepeatSettings::default(),
             outage: None,
+            disks: Vec::new(),
             seeds: Vec::new(),
         }
     }
@@ -197,7 +200,8 @@ impl World {
             fetch: self.cut(&web, &clock),
             store: self.store.clone(),
         });
-        let options = Options::new(tokio::runtime::Handle::current());
+        let runtime = tokio::runtime::Handle::current();
+        let options = Options { disks: self.disks.clone(), ..Options::new(runtime) };
         let mut crawl = Crawl::new(edge, state, options);
         let mut views = crawl.snapshots();
         let watcher = tokio::spawn(async move {

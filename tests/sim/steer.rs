@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crawler::clock::{Span, Timestamp};
+use crawler::clock::{ByteSize, Span, Timestamp};
+use crawler::crawl::log::{Line, files};
 use crawler::crawl::steer::{Answer, Budget, By, Changes, Channel, Entry, Kind, Order, Refusal};
 use crawler::crawl::verify::verify_state;
 use crawler::crawl::{Command, Ended};
@@ -298,4 +299,31 @@ async fn a_host_that_sleeps_is_waited_for_where_all_others_turn_out_to_have_noth
     assert_eq!(summary.counters.queued, 0, "{summary:?}");
     assert!(end.since(START) > Duration::from_secs(80_000), "its hours were not over");
     is_whole(&world);
+}
+
+/// What an operator let go on had leases until the next look at the disk.
+#[tokio::test(start_paused = true)]
+async fn no_order_lets_a_crawl_go_on_that_a_full_disk_holds() {
+    let mut world = World::new(WebSpec::new(6, vec![SiteSpec::new("a.test", 50)]));
+    world.disks = vec![world.logs.path().to_owned()];
+    world.limits.disk_reserve = ByteSize(u64::MAX);
+    world.limits.time_max = Span::secs(20);
+    let gap = world.politeness.min_delay.get();
+    let operator = |commands: mpsc::Sender<Command>| async move {
+        tokio::time::sleep(Duration::from_millis(5_300)).await;
+        let (reply, _answer) = oneshot::channel();
+        commands.send(Command::Resume(reply)).await.expect("the crawl runs");
+    };
+    let (run, _, _) = world.steered(START, gap, Crash::Never, operator).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    assert_eq!(summary.ended, Ended::Limit);
+    let mut late = Vec::new();
+    for file in files(world.logs.path()).expect("the log is there") {
+        for line in std::fs::read_to_string(file).expect("it is text").lines() {
+            let line: Line = serde_json::from_str(line).expect("a line of the log");
+            let is_late = line.at_ms > START.plus(Duration::from_secs(3)).as_millis();
+            late.extend(is_late.then_some(line.url));
+        }
+    }
+    assert!(late.is_empty(), "{late:?}");
 }
