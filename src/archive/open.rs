@@ -32,6 +32,8 @@ pub struct Opened {
     pub finished: Vec<String>,
     /// Damage in those files with whole records behind it, which stays.
     pub damages: Vec<(String, Damage)>,
+    /// The finished file that the state committed last, if it is no longer there.
+    pub moved_away: Option<String>,
 }
 
 /// Bytes that are no longer part of the archive.
@@ -75,7 +77,9 @@ pub(super) fn open(
     let mut opened = Opened::default();
     let mut open = None;
     let files = files::list(&dir).named("list", &dir)?;
-    let greatest = files.iter().filter_map(|listed| Name::parse(&listed.file)).map(|n| n.serial);
+    let committed = resume.map(|position| position.file.as_str());
+    let names = files.iter().map(|listed| listed.file.as_str()).chain(committed);
+    let greatest = names.filter_map(Name::parse).map(|name| name.serial);
     let next_serial = greatest.max().unwrap_or(0).saturating_add(1);
     match resume {
         None => adopt(&dir, &files, &mut opened)?,
@@ -166,8 +170,15 @@ fn resume_at(
     if position.file.is_empty() {
         return Ok(None);
     }
-    let missing = || ArchiveError::Missing { file: position.file.clone(), dir: dir.to_owned() };
-    let (name, listed) = found.ok_or_else(missing)?;
+    let Some((name, listed)) = found else {
+        // Finished files may be taken elsewhere. One that was still growing has left its index.
+        let file = position.file.clone();
+        if Name::parse(&file).is_none_or(|name| dir.join(name.cdxj_open()).exists()) {
+            return Err(ArchiveError::Missing { file, dir: dir.to_owned() });
+        }
+        opened.moved_away = Some(file);
+        return Ok(None);
+    };
     let length = fs::metadata(&listed.path).named("read", &listed.path)?.len();
     if length < position.offset {
         let (path, want) = (listed.path.clone(), position.offset);

@@ -9,7 +9,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::machine;
 use super::output::{duration, number};
 use super::{Exit, Failed, progress, quoted, report, speech};
-use crate::archive::{About, Archive, RevisitPolicy};
+use crate::archive::{About, Archive, Position, RevisitPolicy};
 use crate::clock::{Step, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::control::{Server, Steering};
@@ -20,8 +20,8 @@ use crate::crawl::{
     resume_clock,
 };
 use crate::dashboard::{self, Dashboard, DashboardError};
-use crate::db::Db;
-use crate::db::families::meta;
+use crate::db::families::meta::{self, ArchivePosition};
+use crate::db::{Batch, Db};
 use crate::dns::{HickoryResolver, Resolve};
 use crate::dust::{LiveRules, RuleSet};
 use crate::fetch::{Fetch, HyperFetch, user_agent};
@@ -171,11 +171,20 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         contact: config.contact.clone(),
         robots: "RFC 9309".to_owned(),
     };
-    let committed = meta::archive(db)?;
-    let position = committed.filter(|committed| !committed.file.is_empty()).map(|committed| {
-        crate::archive::Position { file: committed.file, offset: committed.offset }
-    });
+    let position = meta::archive(db)?
+        .map(|committed| Position { file: committed.file, offset: committed.offset });
     let (archive, opened) = Archive::open(settings, about, position.as_ref())?;
+    if position.is_none() {
+        // What is written from now on is the crawl's own: without this a crash before the first
+        // commit would keep it, though its fetches are made again.
+        let Position { file, offset } = opened.position.clone();
+        let mut batch = Batch::default();
+        meta::put_archive(&mut batch, db, &ArchivePosition { file, offset });
+        db.commit(batch)?;
+    }
+    if let Some(file) = &opened.moved_away {
+        tracing::warn!(file, "the newest finished file is no longer in the archive: going on");
+    }
     for cut in &opened.cuts {
         tracing::info!(file = cut.file, bytes = cut.bytes, "cut off what was not committed");
     }
@@ -309,5 +318,60 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
         if commands.send(command).await.is_err() {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::Capture;
+    use crate::db::MemoryEnv;
+    use crate::fetch::{Answer, HttpVersion, Outcome, Timing};
+    use crate::url::CrawlUrl;
+
+    fn capture() -> Capture {
+        let answer = Answer {
+            status: 404,
+            version: HttpVersion::Http11,
+            headers: Vec::new(),
+            request_block: "GET /robots.txt HTTP/1.1\r\n\r\n".into(),
+            head_block: "HTTP/1.1 404 Not Found\r\n\r\n".into(),
+            wire_body: Default::default(),
+            payload: Default::default(),
+            body: Default::default(),
+            truncated: None,
+            address: [127, 0, 0, 1].into(),
+            tls: None,
+            began: Timestamp::from_millis(1),
+            timing: Timing::default(),
+            asked_to_sign: false,
+        };
+        let url = CrawlUrl::parse("http://a.example/robots.txt").unwrap();
+        Capture::new(url, Arc::new(Outcome::Answer(Box::new(answer))))
+    }
+
+    /// They were kept, and fetched and written once more.
+    #[tokio::test]
+    async fn records_of_a_crawl_that_died_before_its_first_commit_are_no_part_of_the_archive() {
+        let (env, dir) = (MemoryEnv::new().unwrap(), tempfile::tempdir().unwrap());
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let config = Config { dir: dir.path().to_owned(), ..Config::default() };
+        let warcs = || {
+            let entries = std::fs::read_dir(dir.path().join(&config.archive.dir)).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            names.filter(|name| name.ends_with(".warc.gz")).count()
+        };
+        for _ in 0..2 {
+            let archive = open_archive(&config, &db, "crawler").unwrap();
+            assert_eq!(warcs(), 0);
+            archive.write(Arc::new(capture())).await.unwrap();
+            archive.close().await.unwrap();
+            assert_eq!(warcs(), 1);
+        }
+        // What was there before the crawl is not its own to take away.
+        let other = Db::open_in_memory("/other".as_ref(), &Default::default(), &env).unwrap();
+        open_archive(&config, &other, "crawler").unwrap().close().await.unwrap();
+        open_archive(&config, &other, "crawler").unwrap().close().await.unwrap();
+        assert_eq!(warcs(), 1);
     }
 }

@@ -171,6 +171,22 @@ fn an_archive_that_lacks_what_was_committed_is_refused() {
 }
 
 #[test]
+fn a_finished_file_may_be_taken_elsewhere_though_it_is_the_newest() {
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let (mut first, _) = writer(&settings, None);
+    let committed = write(&mut first, "/one").position;
+    first.finish().unwrap();
+    drop(first);
+    let (warc, elsewhere) = (only(dir.path(), ".warc.gz"), scratch());
+    fs::rename(&warc, elsewhere.path().join("kept")).unwrap();
+    let (mut second, opened) = writer(&settings, Some(&committed));
+    assert_eq!(opened.moved_away.as_ref(), Some(&committed.file));
+    let next = write(&mut second, "/two").position;
+    assert!(next.file > committed.file, "{next:?}");
+}
+
+#[test]
 fn a_second_writer_is_refused_while_the_first_lives() {
     let dir = scratch();
     let settings = settings(dir.path());
