@@ -61,6 +61,21 @@ pub(super) struct Scan {
 
 /// Looks through the records from `from` on, a record boundary, stepping over damage.
 pub(super) fn scan(path: &Path, from: u64, filename: &str) -> Result<Scan, ArchiveError> {
+    let mut lines = Vec::new();
+    let scan = scan_with(path, from, filename, |line| {
+        lines.push(line);
+        Ok(())
+    })?;
+    Ok(Scan { lines, ..scan })
+}
+
+/// Does the same, but passes the lines on instead of keeping them.
+pub(super) fn scan_with(
+    path: &Path,
+    from: u64,
+    filename: &str,
+    mut each: impl FnMut(String) -> Result<(), ArchiveError>,
+) -> Result<Scan, ArchiveError> {
     let mut reader = Reader::open_at(path, from).named("read", path)?;
     let mut scan = Scan { end: from, ..Scan::default() };
     loop {
@@ -71,7 +86,8 @@ pub(super) fn scan(path: &Path, from: u64, filename: &str) -> Result<Scan, Archi
                 scan.end = offset + length;
                 scan.records += 1;
                 let entry = entry_of(&head, keeper.http_head());
-                scan.lines.extend(entry.map(|entry| entry.line(length, offset, filename)));
+                let line = entry.map(|entry| entry.line(length, offset, filename));
+                line.map_or(Ok(()), &mut each)?;
             }
             Some(Err(damage)) => match behind(path, &damage)? {
                 None => return Ok(scan),
@@ -109,28 +125,54 @@ pub(super) fn behind(
 pub(super) fn restore(dir: &Path, name: &Name, warc: &Path, end: u64) -> Result<u64, ArchiveError> {
     let growing = dir.join(name.cdxj_open());
     let finished = dir.join(name.cdxj());
-    let old = read_if_any(&growing)?.or(read_if_any(&finished)?).unwrap_or_default();
-    let mut lines = Vec::new();
-    let mut known_to = 0;
-    for line in old.split_inclusive('\n') {
-        let whole = line.ends_with('\n');
-        match cdxj::place(line.trim_end()).filter(|_| whole) {
-            Some(place) if place.offset + place.length <= end => {
-                known_to = known_to.max(place.offset + place.length);
-                lines.push(line.to_owned());
-            }
-            Some(_) => {}
-            // A line that cannot be read hides others: only the records tell.
-            None => {
-                lines.clear();
-                known_to = 0;
-                break;
-            }
+    let old = [&growing, &finished].into_iter().find(|path| path.exists());
+    let known_to = match old {
+        Some(old) => known_lines(old, end, |_| Ok(()))?,
+        None => None,
+    };
+    let mut index_end = 0;
+    replace_with(&growing, |out| {
+        let mut put = |line: &str| {
+            index_end += line.len() as u64;
+            out.write_all(line.as_bytes()).named("write", &growing)
+        };
+        if let Some(old) = old.filter(|_| known_to.is_some()) {
+            known_lines(old, end, &mut put)?;
+        }
+        let from = known_to.unwrap_or_default();
+        scan_with(warc, from, &name.warc(), |line| put(&line)).map(drop)
+    })?;
+    Ok(index_end)
+}
+
+/// Longest line of an index that is read; a URL takes but some kilobytes of it.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Passes the lines of an index whose records lie before `end` to `each`; returns where the last of
+/// these records ends. `None` if there is a line that cannot be read: it hides others, so that only
+/// the records tell.
+fn known_lines(
+    path: &Path,
+    end: u64,
+    mut each: impl FnMut(&str) -> Result<(), ArchiveError>,
+) -> Result<Option<u64>, ArchiveError> {
+    let mut source = io::BufReader::new(fs::File::open(path).named("read", path)?);
+    let (mut known_to, mut line) = (0, Vec::new());
+    loop {
+        line.clear();
+        let mut bounded = io::Read::take(&mut source, LINE_BYTES_MAX);
+        if bounded.read_until(b'\n', &mut line).named("read", path)? == 0 {
+            return Ok(Some(known_to));
+        }
+        let text = String::from_utf8_lossy(&line);
+        let place = cdxj::place(text.trim_end()).filter(|_| text.ends_with('\n'));
+        let Some(place) = place else { return Ok(None) };
+        let behind = place.offset.saturating_add(place.length);
+        if behind <= end {
+            known_to = known_to.max(behind);
+            each(&text)?;
         }
     }
-    lines.extend(scan(warc, known_to, &name.warc())?.lines);
-    replace_with_lines(&growing, &lines)?;
-    Ok(lines.iter().map(|line| line.len() as u64).sum())
 }
 
 /// Writes the finished, sorted index of a file from its growing one, in bounded memory: the index
@@ -145,8 +187,10 @@ pub(super) fn finish(dir: &Path, name: &Name) -> Result<(), ArchiveError> {
     let length = source.metadata().named("read", &growing)?.len();
     // As few runs as there may be files open, each as small as that allows.
     let run = RUN_BYTES.max(usize::try_from(length / RUNS_MAX).unwrap_or(usize::MAX));
-    replace_with(&dir.join(name.cdxj()), |out| {
-        sort_lines(io::BufReader::new(source), run, || scratch(&growing), out)
+    let finished = dir.join(name.cdxj());
+    replace_with(&finished, |out| {
+        let sorted = sort_lines(io::BufReader::new(source), run, || scratch(&growing), out);
+        sorted.named("write", &finished)
     })
 }
 
@@ -237,27 +281,29 @@ pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {
 
 fn replace_with_lines(path: &Path, lines: &[impl AsRef<str>]) -> Result<(), ArchiveError> {
     replace_with(path, |out| {
-        lines.iter().try_for_each(|line| out.write_all(line.as_ref().as_bytes()))
+        let written = lines.iter().try_for_each(|line| out.write_all(line.as_ref().as_bytes()));
+        written.named("write", path)
     })
 }
 
 /// Replaces a file as a whole: whoever looks, also after a crash, sees the old or the new one.
 fn replace_with(
     path: &Path,
-    write: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
+    write: impl FnOnce(&mut io::BufWriter<fs::File>) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = Path::new(&part);
-    let written = fs::File::create(part).and_then(|file| {
+    let written = fs::File::create(part).named("write", path).and_then(|file| {
         let mut out = io::BufWriter::new(file);
         write(&mut out)?;
-        out.into_inner()?.sync_data()
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error);
+        file.and_then(|file| file.sync_data()).named("write", path)
     });
     if let Err(error) = written {
         // What is left of it would only take room.
         let _ = fs::remove_file(part);
-        return Err(ArchiveError::io("write", path, error));
+        return Err(error);
     }
     fs::rename(part, path).named("write", path)?;
     path.parent().map_or(Ok(()), sync_dir).named("sync", path)
@@ -295,5 +341,33 @@ mod tests {
         let mut out = Vec::new();
         sort_lines(&b""[..], 10, || Err(io::Error::other("none is needed")), &mut out).unwrap();
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn lines_are_known_up_to_an_end_and_only_if_all_can_be_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("index");
+        let line = |offset: u64| {
+            let rest = format!(r#""length": "10", "offset": "{offset}", "filename": "f""#);
+            format!("com,example)/ 20260101000000 {{{rest}}}\n")
+        };
+        let known = |text: &str, end: u64| {
+            fs::write(&path, text).unwrap();
+            let mut kept = String::new();
+            let to = known_lines(&path, end, |line| {
+                kept.push_str(line);
+                Ok(())
+            });
+            to.unwrap().map(|to| (to, kept))
+        };
+        let whole = line(0) + &line(10) + &line(20);
+        assert_eq!(known(&whole, 30), Some((30, whole.clone())));
+        assert_eq!(known(&whole, 25), Some((20, line(0) + &line(10))));
+        assert_eq!(known("", 30), Some((0, String::new())));
+        assert_eq!(known(whole.trim_end(), 30), None);
+        assert_eq!(known(&whole.replacen("offset", "o", 1), 30), None);
+        // A file without an end of line is not held as a whole.
+        let endless = line(0).trim_end().to_owned() + &" ".repeat(3 << 20);
+        assert_eq!(known(&endless, 30), None);
     }
 }

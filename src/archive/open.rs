@@ -132,7 +132,7 @@ pub(super) fn mend(
     listed: &Listed,
     opened: &mut Opened,
 ) -> Result<(), ArchiveError> {
-    let scan = index::scan(&listed.path, 0, &listed.file)?;
+    let scan = index::scan_with(&listed.path, 0, &listed.file, |_| Ok(()))?;
     if scan.records == 0 {
         return move_aside(dir, name, listed, opened);
     }
@@ -184,7 +184,7 @@ fn resume_at(
         let (path, want) = (listed.path.clone(), position.offset);
         return Err(ArchiveError::Short { path, have: length, want });
     }
-    let tail = index::scan(&listed.path, position.offset, &listed.file)?;
+    let tail = index::scan_with(&listed.path, position.offset, &listed.file, |_| Ok(()))?;
     cut_to(&listed.path, &listed.file, position.offset, tail.records, opened)?;
     if !listed.open {
         // A crash while it was being finished leaves the growing index behind.

@@ -182,6 +182,26 @@ fn name_of(dir: &Path, number: u32) -> PathBuf {
     dir.join(format!("{STEM}{number:05}.jsonl"))
 }
 
+/// Bytes in which a log is read backwards for the end of its last whole line.
+const TAIL_BLOCK: u64 = 64 << 10;
+
+/// Returns how many bytes of a log are whole lines, reading it backwards in blocks.
+fn whole_length(log: &mut (impl Read + Seek), block: u64) -> io::Result<u64> {
+    let mut end = log.seek(SeekFrom::End(0))?;
+    let mut bytes = Vec::new();
+    while end > 0 {
+        let start = end.saturating_sub(block.max(1));
+        bytes.resize((end - start) as usize, 0);
+        log.seek(SeekFrom::Start(start))?;
+        log.read_exact(&mut bytes)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
 impl CrawlLog {
     /// Opens the log in `dir` and goes on where it ended; a torn last line is cut off.
     ///
@@ -209,9 +229,9 @@ impl CrawlLog {
     }
 
     fn cut_torn(name: &Path) -> io::Result<u64> {
-        let Ok(bytes) = std::fs::read(name) else { return Ok(0) };
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1) as u64;
-        if whole < bytes.len() as u64 {
+        let Ok(mut file) = File::open(name) else { return Ok(0) };
+        let whole = whole_length(&mut file, TAIL_BLOCK)?;
+        if whole < file.metadata()?.len() {
             OpenOptions::new().write(true).open(name)?.set_len(whole)?;
         }
         Ok(whole)
@@ -308,6 +328,38 @@ mod tests {
         let text = std::fs::read_to_string(&name).unwrap();
         let lines: Vec<Line> = text.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         assert_eq!(lines, [line.clone(), line]);
+    }
+
+    /// Counts the bytes that are read.
+    struct Counted<'b>(io::Cursor<&'b [u8]>, usize);
+
+    impl Read for Counted<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(into)?;
+            self.1 += read;
+            Ok(read)
+        }
+    }
+
+    impl Seek for Counted<'_> {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    /// The whole file was read for its last line.
+    #[test]
+    fn of_a_log_no_more_is_read_than_tells_where_its_last_whole_line_ends() {
+        for block in 1..12 {
+            for (text, want) in [("", 0), ("ab", 0), ("\n", 1), ("a\nbc\n", 5), ("a\nbcd", 2)] {
+                let mut log = Counted(io::Cursor::new(text.as_bytes()), 0);
+                assert_eq!(whole_length(&mut log, block).unwrap(), want, "{text:?} by {block}");
+            }
+        }
+        let text = "line\n".repeat(100_000) + "torn";
+        let mut log = Counted(io::Cursor::new(text.as_bytes()), 0);
+        assert_eq!(whole_length(&mut log, 1000).unwrap(), 500_000);
+        assert_eq!(log.1, 1000);
     }
 
     #[test]
