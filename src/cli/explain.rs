@@ -19,7 +19,7 @@ use crate::crawl::log;
 use crate::db::Db;
 use crate::db::families::robots as rows;
 use crate::robots::Entry;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Host};
 
 /// Requests that `--history` shows.
 const HISTORY_MAX: usize = 100;
@@ -142,7 +142,10 @@ impl Live {
         }
         let _guard = self.runtime.enter();
         self.wire.heed(config, db, &url.host())?;
-        let got = self.runtime.block_on(self.wire.robots(url))?;
+        let got = {
+            let heed = |host: &Host| self.wire.heed(config, db, host);
+            self.runtime.block_on(self.wire.robots(url, heed))?
+        };
         self.asked.insert(origin.to_string(), got.entry.clone());
         Ok(Some(got.entry))
     }

@@ -17,7 +17,7 @@ use crate::extract::{self, Extracted};
 use crate::fetch::{self, Outcome, Purpose};
 use crate::filter::{Candidate, Directives, Usage};
 use crate::robots;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Host};
 
 /// Header lines that are shown to people; JSON has them all.
 const HEADERS_SHOWN: usize = 40;
@@ -74,7 +74,10 @@ pub(super) fn fetch(common: &Common, args: &FetchArgs) -> Answer {
     let mut steps = Steps::default();
     steps.put("url", json!(url.as_str()));
     scope(&bench, &url, &mut steps);
-    let outcome = runtime.block_on(ask(&wire, &url, &mut steps))?;
+    let outcome = {
+        let heed = |host: &Host| wire.heed(&config, db.as_ref(), host);
+        runtime.block_on(ask(&wire, &url, heed, &mut steps))?
+    };
     let mut body = None;
     if let Some(Outcome::Answer(answer)) = &outcome {
         answered(&config, &bench, &url, answer, args.links, &mut steps);
@@ -110,6 +113,7 @@ fn scope(bench: &Bench, url: &CrawlUrl, steps: &mut Steps) {
 async fn ask(
     wire: &Wire,
     url: &CrawlUrl,
+    heed: impl Fn(&Host) -> Result<(), super::Failed>,
     steps: &mut Steps,
 ) -> Result<Option<Outcome>, super::Failed> {
     let host = url.host();
@@ -132,7 +136,7 @@ async fn ask(
             steps.put("dns", json!({ "addresses": list, "refused": refused }));
         }
     }
-    let got = wire.robots(url).await?;
+    let got = wire.robots(url, heed).await?;
     for (target, said) in &got.steps {
         steps.say("robots.txt", format!("{target}: {said}"));
     }
@@ -159,7 +163,7 @@ async fn ask(
         return Ok(None);
     }
     let got: Got = wire.get(url, Purpose::Page).await;
-    if !got.waited.is_zero() {
+    if !got.waited.is_zero() && got.outcome.is_some() {
         steps.say("rested", Span::millis(got.waited.as_millis() as u64).to_string());
     }
     steps.say("answer", said(&got));

@@ -16,6 +16,7 @@ use super::{Answer, Common, Exit, Failed};
 use crate::clock::Span;
 use crate::config::Config;
 use crate::crawl::SeedUrl;
+use crate::db::Db;
 use crate::extract::{self, DocumentKind};
 use crate::fetch::{Outcome, Purpose};
 use crate::filter::{Candidate, Filter, Found};
@@ -140,9 +141,9 @@ pub(super) fn plan(common: &Common, args: &PlanArgs) -> Answer {
     for (origin, _) in &origins {
         wire.heed(&config, db.as_ref(), &origin.host)?;
     }
-    let tasks = origins
-        .iter()
-        .map(|(origin, seeds)| one(&config, &bench, &wire, origin, seeds, args.sitemaps));
+    let tasks = origins.iter().map(|(origin, seeds)| {
+        one(&config, &bench, &wire, db.as_ref(), origin, seeds, args.sitemaps)
+    });
     let mut plans: Vec<Plan> = Vec::new();
     runtime.block_on(async {
         let mut done = futures_util::stream::iter(tasks).buffered(HOSTS_AT_ONCE);
@@ -168,6 +169,7 @@ async fn one(
     config: &Config,
     bench: &Bench,
     wire: &Wire,
+    db: Option<&Db>,
     origin: &Origin,
     seeds: &[SeedUrl],
     sitemaps_max: usize,
@@ -183,7 +185,7 @@ async fn one(
             return Ok(plan);
         }
     }
-    let got = wire.robots(&first.url).await?;
+    let got = wire.robots(&first.url, |host| wire.heed(config, db, host)).await?;
     let settings = bench.politeness.of(origin.host.as_str());
     let robots = got.entry.robots();
     let delay = robots.and_then(Robots::crawl_delay);

@@ -10,7 +10,7 @@ use crate::clock::{Clock, Span, Timestamp};
 use crate::db::families::robots as rows;
 use crate::db::{Db, Family};
 use crate::robots::{Entry, Robots};
-use crate::url::{CrawlUrl, Origin};
+use crate::url::{CrawlUrl, Host, Origin};
 
 /// Flags of `robots`.
 #[derive(Debug, Args)]
@@ -52,7 +52,10 @@ pub(super) fn robots(common: &Common, args: &RobotsArgs) -> Answer {
         let _guard = runtime.enter();
         let wire = Wire::new(&config)?;
         wire.heed(&config, db.as_ref(), &url.host())?;
-        let got = runtime.block_on(wire.robots(&url))?;
+        let got = {
+            let heed = |host: &Host| wire.heed(&config, db.as_ref(), host);
+            runtime.block_on(wire.robots(&url, heed))?
+        };
         known.push(Known { origin: url.origin(), entry: got.entry, steps: got.steps });
     }
     let now = Clock::system(Timestamp::ZERO).now();

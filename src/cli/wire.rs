@@ -5,15 +5,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::Mutex;
 
 use super::look;
+use super::output::duration;
 use super::{Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{self, Config};
-use crate::crawl::robots_outcome;
+use crate::crawl::{retry_after, robots_outcome};
 use crate::db::Db;
 use crate::db::families::hosts;
 use crate::dns::{DnsFailure, HickoryResolver, Resolve, Resolved};
@@ -35,13 +37,20 @@ pub(super) struct Wire {
     paces: std::sync::Mutex<HashMap<Host, Arc<Mutex<Pace>>>>,
 }
 
+/// Longest rest of a host that a command waits for: as long as the longest Crawl-delay that is
+/// honoured by default.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+
+/// Longest rest that is waited for without a word.
+const WAIT_SILENT_MAX: Duration = Duration::from_secs(5);
+
 /// What a request came to.
 pub(super) struct Got {
     pub(super) resolved: Result<Resolved, DnsFailure>,
-    /// None if the name has no address.
+    /// None if the name has no address, or the host rests for too long.
     pub(super) outcome: Option<Outcome>,
-    /// How long was waited before it.
-    pub(super) waited: std::time::Duration,
+    /// How long was waited before it, or would have to be.
+    pub(super) waited: Duration,
     /// The rest of the host that follows.
     pub(super) rest: Option<Rest>,
 }
@@ -98,7 +107,8 @@ impl Wire {
             ));
         }
         let mut paces = self.paces.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        paces.insert(host.clone(), Arc::new(Mutex::new(record.pace)));
+        // One that this command has asked already has a pace of its own.
+        paces.entry(host.clone()).or_insert_with(|| Arc::new(Mutex::new(record.pace)));
         Ok(())
     }
 
@@ -120,9 +130,17 @@ impl Wire {
         let settings = self.rules.of(host.as_str()).clone();
         let asked = self.clock.now();
         let due = pace.earliest(&settings, asked);
-        tokio::time::sleep(due.since(asked)).await;
         let waited = due.since(asked);
+        if waited <= WAIT_MAX {
+            if waited > WAIT_SILENT_MAX {
+                eprintln!("note: {host} rests for {} before it is asked again", duration(waited));
+            }
+            tokio::time::sleep(waited).await;
+        }
         let resolved = self.resolver.resolve(&host).await;
+        if waited > WAIT_MAX {
+            return Got { resolved, outcome: None, waited, rest: None };
+        }
         let Ok(known) = &resolved else {
             return Got { resolved, outcome: None, waited, rest: None };
         };
@@ -134,7 +152,10 @@ impl Wire {
         let ended = self.clock.now();
         let took = ended.since(began);
         let behaviour = match &outcome {
-            outcome if outcome.is_busy() => Behaviour::Busy { took, retry_after: None },
+            Outcome::Answer(answer) if outcome.is_busy() => {
+                Behaviour::Busy { took, retry_after: retry_after(answer) }
+            }
+            Outcome::Failed(_) if outcome.is_busy() => Behaviour::Busy { took, retry_after: None },
             Outcome::Answer(_) => Behaviour::Good { took },
             Outcome::Failed(_) => Behaviour::Unreachable { took, most: u32::MAX },
         };
@@ -143,7 +164,15 @@ impl Wire {
     }
 
     /// Fetches the robots.txt of a URL's origin, redirects followed, and notes its Crawl-delay.
-    pub(super) async fn robots(&self, url: &CrawlUrl) -> Result<GotRobots, Failed> {
+    /// Before another host is asked on the way, `heed` is: see [`Wire::heed`].
+    ///
+    /// # Errors
+    /// Returns what `heed` says.
+    pub(super) async fn robots(
+        &self,
+        url: &CrawlUrl,
+        heed: impl Fn(&Host) -> Result<(), Failed>,
+    ) -> Result<GotRobots, Failed> {
         let mut target = CrawlUrl::parse(&robots::robots_url(url))?;
         let mut steps = Vec::new();
         let mut fetched = FetchedRobots::Redirects;
@@ -160,7 +189,12 @@ impl Wire {
                     fetched = found;
                     break;
                 }
-                Err(next) => target = next,
+                Err(next) => {
+                    if next.host() != target.host() {
+                        heed(&next.host())?;
+                    }
+                    target = next;
+                }
             }
         }
         let entry = robots::after_fetch(None, fetched, self.clock.now(), &self.robots);
@@ -189,7 +223,9 @@ pub(super) fn said(got: &Got) -> String {
         (Ok(_), Some(Outcome::Failed(failed))) => {
             format!("{}: {}", failed.failure.name(), failed.detail)
         }
-        (Ok(_), None) => "not asked".to_owned(),
+        (Ok(_), None) => {
+            format!("not asked: the host rests for {} more; try again then", duration(got.waited))
+        }
     }
 }
 
@@ -203,5 +239,59 @@ pub(super) fn unresolved(failure: &DnsFailure) -> String {
             format!("address not allowed: {list}; see dns.allow and dns.allow_private")
         }
         DnsFailure::Failed(detail) => format!("the name servers failed: {detail}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+    use crate::clock::Span;
+
+    /// It was read nowhere, and the next request followed after a minute.
+    #[tokio::test]
+    async fn a_host_that_asks_for_an_hour_is_not_asked_again_and_the_command_says_so() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let asked = tokio::spawn(async move {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let _ = tcp.read(&mut request).await.unwrap();
+            let answer = b"HTTP/1.1 503 Busy\r\nRetry-After: 3600\r\nContent-Length: 0\r\n\r\n";
+            tcp.write_all(answer).await.unwrap();
+            // No second connection is taken: a second request would find nobody.
+        });
+        let mut config = Config { contact: "mailto:a@a.example".to_owned(), ..Config::default() };
+        config.dns.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.fetch.first_byte = Span::secs(10);
+        let (wire, url) = (Wire::new(&config).unwrap(), CrawlUrl::parse(&url).unwrap());
+        let got = wire.get(&url, Purpose::Page).await;
+        assert_eq!(got.rest.unwrap().gap, Duration::from_secs(3600));
+        asked.await.unwrap();
+        let got = wire.get(&url, Purpose::Page).await;
+        assert!(got.outcome.is_none());
+        assert!(said(&got).starts_with("not asked: the host rests for "), "{}", said(&got));
+    }
+
+    #[tokio::test]
+    async fn other_hosts_on_the_way_to_a_robots_txt_are_heeded_before_they_are_asked() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            let mut request = [0; 4096];
+            let _ = tcp.read(&mut request).await.unwrap();
+            let to = format!("http://127.0.0.2:{port}/robots.txt");
+            let answer =
+                format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n");
+            tcp.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let mut config = Config { contact: "mailto:a@a.example".to_owned(), ..Config::default() };
+        config.dns.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        let wire = Wire::new(&config).unwrap();
+        let url = CrawlUrl::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
+        let refuse = |host: &Host| Err(Failed::with(Exit::Locked, host.to_string()));
+        assert!(wire.robots(&url, refuse).await.is_err());
     }
 }

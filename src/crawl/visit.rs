@@ -565,7 +565,7 @@ fn max_age(answer: &Answer) -> Option<Duration> {
 /// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from that of the
 /// answer, where it has one, since the server's clock may be wrong. One that asks for no rest says
 /// nothing.
-pub(super) fn retry_after(answer: &Answer) -> Option<Duration> {
+pub fn retry_after(answer: &Answer) -> Option<Duration> {
     let text = answer.header_text("retry-after")?;
     let asked = match text.parse::<u64>() {
         Ok(secs) => Duration::from_secs(secs.min(RETRY_AFTER_MAX)),

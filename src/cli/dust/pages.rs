@@ -154,7 +154,7 @@ impl Pages {
         let origin = url.origin();
         if !self.robots.contains_key(&origin) {
             self.requests += 1;
-            let Ok(got) = self.runtime.block_on(wire.robots(url)) else { return true };
+            let Ok(got) = self.runtime.block_on(wire.robots(url, |_| Ok(()))) else { return true };
             self.robots.insert(origin.clone(), got.entry);
         }
         !self.robots.get(&origin).is_some_and(|entry| entry.is_allowed(url))
