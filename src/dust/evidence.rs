@@ -219,7 +219,8 @@ impl Documents {
     }
 }
 
-fn witness_of(sketch: &Sketch) -> u64 {
+/// Returns the witness that a text is, where none is known that is like it.
+pub(crate) fn witness_of(sketch: &Sketch) -> u64 {
     xxh3_64(&sketch.mins)
 }
 

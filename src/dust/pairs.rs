@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
-use super::evidence::{Doc, Documents, Page, Text};
+use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{needed, rewrite};
 use super::prior;
@@ -383,7 +383,7 @@ impl RuleBook {
     pub(super) fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
         let Fetched::Page { text: Text::Main(text), .. } = shown else { return 0 };
         let window = self.miner.window(&url.site());
-        window.map_or(0, |window| window.documents.witness_of_text(&text))
+        window.map_or_else(|| witness_of(&text), |window| window.documents.witness_of_text(&text))
     }
 
     /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
