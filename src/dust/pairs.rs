@@ -12,17 +12,18 @@
 //! all that.
 //!
 //! A rule is in force after some documents have agreed ([`Settings::pairs_needed`]), however many
-//! forms each of them has; and eight forms of a document count, however many agree. How many pairs are enough beyond that is a matter of price. Most rules
-//! that repeat themselves are true without exception, the others fail as often as not: after n
-//! pairs that agree, a further URL is another document with a chance of about
-//! (1 - c) / c / (n + 1)(n + 2), where c is the share of true rules among those that are tried. The
-//! chance times the number of URLs to be hidden is what may be lost; so pairs go on being fetched
-//! after the rule is in force, the fewer the more have agreed ([`Settings::share_after`]). The
-//! share of true rules is at first that of their shape ([`super::shape`]), then that of the site
-//! itself: where half of what repeats itself is refuted, as in a repository that shows each file at
-//! each commit, all URLs of a rule are fetched until twenty or thirty of them have agreed. And
-//! where that became known only after a rule had hidden its URLs, some of these are fetched before
-//! the crawl ends, as many as would have been ([`Settings::agreed_among`]).
+//! forms each of them has; and eight forms of a document count, however many agree. How many pairs
+//! are enough beyond that is a matter of price. Most rules that repeat themselves are true without
+//! exception, the others fail as often as not: after n pairs that agree, a further URL is another
+//! document with a chance of about (1 - c) / c / (n + 1)(n + 2), where c is the share of true rules
+//! among those that are tried. The chance times the number of URLs to be hidden is what may be
+//! lost; so pairs go on being fetched after the rule is in force, the fewer the more have agreed
+//! ([`Settings::share_after`]). The share of true rules is at first that of their shape
+//! ([`super::shape`]), then that of the site itself: where half of what repeats itself is refuted,
+//! as in a repository that shows each file at each commit, all URLs of a rule are fetched until
+//! twenty or thirty of them have agreed. And where that became known only after a rule had hidden
+//! its URLs, some of these are fetched before the crawl ends, as many as would have been
+//! ([`Settings::agreed_among`]).
 //!
 //! What agreed is counted in each place of the site for itself, and for each value of a parameter
 //! until eight were without effect ([`super::proven`]): a list is cut where other views say nothing
