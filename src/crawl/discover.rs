@@ -279,22 +279,20 @@ impl State {
             None => {}
         }
         if one.key != one.own {
-            let by = match known.get(&one.key).copied() {
-                Some(Known::Itself) => {
-                    self.note_withheld(one.own, one.key)?;
-                    Some(one.key)
-                }
+            let holder = known.get(&one.key).copied();
+            let by = match holder {
+                Some(Known::Itself) => Some(one.key),
                 Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
-                Some(Known::By(by)) => {
-                    self.note_withheld(one.own, by)?;
-                    None
-                }
-                None => None,
+                Some(Known::By(_)) | None => None,
             };
             let by = match by {
                 Some(by) if by != one.own => self.stand_in_found(via, one, by)?,
                 by => by,
             };
+            if let (None, Some(holder)) = (by, holder) {
+                let holder = if let Known::By(holder) = holder { holder } else { one.key };
+                self.note_withheld(one.own, holder)?;
+            }
             if let Some(by) = by.filter(|by| *by != one.own) {
                 let set = self.rules.snapshot();
                 let united = self.united_by(&set, &one.link.url, by)?;
