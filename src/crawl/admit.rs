@@ -283,7 +283,7 @@ impl State {
         if key != own {
             if let Some(by) = self.other_holder(own, key)? {
                 let united = self.united_by(&rules, &url, by)?;
-                if !self.is_fetched_to_check(&rules, own, (&united.rules, &united.url), by)? {
+                if !self.is_fetched_to_check(&rules, own, &united, by)? {
                     return self.suppress(lease, by, united.numbers(), rules.version(), now);
                 }
                 is_audit = rules.hides(&united.url, &united.rules);
@@ -297,7 +297,7 @@ impl State {
             && rules.knows(url.host_str())
             && let Some((by, united)) = self.stood_for(&rules, &url, own)?
         {
-            if !self.is_fetched_to_check(&rules, own, (&united.rules, &united.url), by)? {
+            if !self.is_fetched_to_check(&rules, own, &united, by)? {
                 return self.suppress(lease, by, united.numbers(), rules.version(), now);
             }
             self.await_audit(own, by, &united.rules);

@@ -120,6 +120,25 @@ pub(super) struct United {
 }
 
 impl United {
+    /// Returns what makes two URLs one page; `None` where they have not one key.
+    pub(super) fn by_key(set: &RuleSet, url: &CrawlUrl, stands: CrawlUrl) -> Option<United> {
+        let all = set.uniting(url, &stands)?;
+        Some(United::by(set, all, url, stands))
+    }
+
+    /// Tells which of the two URLs these rules rewrite.
+    fn by(set: &RuleSet, all: Vec<RuleId>, url: &CrawlUrl, stands: CrawlUrl) -> United {
+        let rewriting = |url: &CrawlUrl| -> Vec<RuleId> {
+            let rules = set.canonize(url).rules;
+            rules.into_iter().filter(|rule| all.contains(rule)).collect()
+        };
+        let (own, others) = (rewriting(url), rewriting(&stands));
+        if own.is_empty() {
+            return United { all, rules: others, url: stands, stands: None };
+        }
+        United { all, rules: own, url: url.clone(), stands: Some((others, stands)) }
+    }
+
     /// Returns numbers of the rules in whose name one of the two is suppressed.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.all.iter().map(|rule| rule.0).collect()
@@ -212,25 +231,19 @@ impl State {
         url: &CrawlUrl,
         by: Fingerprint,
     ) -> Result<United, DbError> {
-        let own = set.canonize(url).rules;
         let record = urls::get(&self.db, by)?;
         let Some(stands) = record.and_then(|record| CrawlUrl::parse(&record.url).ok()) else {
+            let own = set.canonize(url).rules;
             return Ok(United { all: own.clone(), rules: own, url: url.clone(), stands: None });
         };
-        let others = set.canonize(&stands).rules;
         // One that stands for it by way of a third has its key no more where rules changed since.
         let all = set.uniting(url, &stands).unwrap_or_else(|| {
-            let more = others.iter().filter(|rule| !own.contains(rule));
-            own.iter().chain(more).copied().collect()
+            let own = set.canonize(url).rules;
+            let mut others = set.canonize(&stands).rules;
+            others.retain(|rule| !own.contains(rule));
+            [own, others].concat()
         });
-        let of_those = |rules: Vec<RuleId>| -> Vec<RuleId> {
-            rules.into_iter().filter(|rule| all.contains(rule)).collect()
-        };
-        let (own, others) = (of_those(own), of_those(others));
-        if own.is_empty() {
-            return Ok(United { all, rules: others, url: stands, stands: None });
-        }
-        Ok(United { all, rules: own, url: url.clone(), stands: Some((others, stands)) })
+        Ok(United::by(set, all, url, stands))
     }
 
     /// Notes the keys that new rules give pages which were fetched before: each page stands for its
@@ -288,8 +301,7 @@ impl State {
         }
     }
 
-    /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same;
-    /// `url` is the one that the rules rewrite.
+    /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -297,7 +309,7 @@ impl State {
         &mut self,
         set: &RuleSet,
         own: Fingerprint,
-        (rules, url): (&[RuleId], &CrawlUrl),
+        United { rules, url, .. }: &United,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
         let must_prove = set.must_prove(url, rules);

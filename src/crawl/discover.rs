@@ -263,9 +263,8 @@ impl State {
                     known.insert(one.own, Known::Itself);
                     let set = self.rules.snapshot();
                     let united = self.united_by(&set, &one.link.url, by)?;
-                    let judged = (&united.rules[..], &united.url);
                     if !united.all.is_empty() {
-                        if !self.is_fetched_to_check(&set, one.own, judged, by)? {
+                        if !self.is_fetched_to_check(&set, one.own, &united, by)? {
                             let how = (by, united.numbers());
                             return self.suppress_found(batch, via, one, how, version, now);
                         }
@@ -296,10 +295,9 @@ impl State {
             if let Some(by) = by.filter(|by| *by != one.own) {
                 let set = self.rules.snapshot();
                 let united = self.united_by(&set, &one.link.url, by)?;
-                let judged = (&united.rules[..], &united.url);
                 // Rules may have fallen since they gave the link its key.
                 let is_hidden = !united.all.is_empty();
-                if is_hidden && !self.is_fetched_to_check(&set, one.own, judged, by)? {
+                if is_hidden && !self.is_fetched_to_check(&set, one.own, &united, by)? {
                     known.insert(one.own, Known::Itself);
                     let how = (by, united.numbers());
                     return self.suppress_found(batch, via, one, how, version, now);

@@ -1,7 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
 use super::admit::Admitted;
-use super::checks::Doubt;
+use super::checks::{Doubt, United};
 use super::discover::Link;
 use super::error::CrawlError;
 use super::learner::{Said, Tell};
@@ -196,10 +196,7 @@ impl State {
         let set = self.rules.snapshot();
         let Ok(stands) = CrawlUrl::parse(&record.url) else { return Ok(()) };
         // Rules that have changed meanwhile may give the two keys of their own.
-        if set.uniting(url, &stands).is_none_or(|rules| rules.is_empty()) {
-            return Ok(());
-        }
-        let united = self.united_by(&set, url, by)?;
+        let Some(united) = United::by_key(&set, url, stands) else { return Ok(()) };
         let (mut rules, rewritten) = (united.rules, united.url);
         let mut stands = united.stands.filter(|(rules, stands)| set.must_prove(stands, rules));
         let mut audited = fetched;
@@ -642,7 +639,7 @@ mod tests {
     use super::*;
     use crate::content::Bag;
     use crate::crawl::learner::{Learner, Mind};
-    use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
+    use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
     use crate::dust::{Rule, RuleBook};
 
@@ -700,14 +697,7 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        state.learner = Learner::Thread {
-            tell,
-            said,
-            owed: Default::default(),
-            dropped: 0,
-            asked: 0,
-            silences: 0,
-        };
+        state.learner = Learner::over(tell, said);
         saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
         let miner = std::thread::spawn(move || {
             let asked = told.recv().expect("it is asked for its last words");
@@ -776,26 +766,11 @@ mod tests {
         }
     }
 
-    fn done(shown: Fetched) -> UrlState {
-        UrlState::Done(Box::new(crate::frontier::DoneState {
-            at: Timestamp::ZERO,
-            status: 200,
-            bytes: 1,
-            mime: "text/html".to_owned(),
-            text_digest: None,
-            record: None,
-            rules_version: 1,
-            content: "new".to_owned(),
-            links: 0,
-            evidence: evidence(&shown, false),
-        }))
-    }
-
     /// A pair proved each rule that rewrote its URL, also one that rewrote both pages alike.
     #[test]
     fn a_pair_proves_the_rules_that_make_it_one_and_no_others() {
         let page = page(0..300);
-        let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page));
+        let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page, false));
         let agreed = bench.fetch("http://a.example/d?id=7&lang=fr&sid=2", page, None);
         assert_eq!(agreed, [(1, 0), (0, 0)], "the language was the same");
         let agreed = bench.fetch("http://a.example/d?id=7&lang=de&sid=1", page, None);
@@ -814,7 +789,7 @@ mod tests {
         let mut bench = Bench::new("http://a.example/d?id=7&sid=1", failed);
         let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
         assert_eq!(known, [(0, 0), (0, 0)]);
-        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(Fetched::Gone));
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(Fetched::Gone, false));
         let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
         assert_eq!(known, [(0, 1), (0, 0)], "a page that is gone does");
     }

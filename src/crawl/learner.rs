@@ -168,7 +168,12 @@ impl Learner {
             }
         };
         std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
-        Ok(Learner::Thread { tell, said, owed: VecDeque::new(), dropped: 0, asked: 0, silences: 0 })
+        Ok(Learner::over(tell, said))
+    }
+
+    /// Speaks with a miner over these channels.
+    pub(super) fn over(tell: SyncSender<Tell>, said: Receiver<Said>) -> Learner {
+        Learner::Thread { tell, said, owed: VecDeque::new(), dropped: 0, asked: 0, silences: 0 }
     }
 
     /// Tells the miner something; returns what it says at once.
@@ -409,14 +414,7 @@ mod tests {
     fn a_miner_that_is_still_at_work_has_not_said_its_last_words() {
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
-        let mut learner = Learner::Thread {
-            tell,
-            said,
-            owed: VecDeque::new(),
-            dropped: 0,
-            asked: 0,
-            silences: 0,
-        };
+        let mut learner = Learner::over(tell, said);
         let mut last_words = || {
             let (said, is_done) = learner.last_words(std::time::Duration::ZERO);
             (said.len(), is_done)
@@ -465,14 +463,7 @@ mod tests {
     fn a_finding_waits_for_room_and_what_is_only_counted_does_not() {
         let (tell, told) = sync_channel(1);
         let (_saying, said) = sync_channel(8);
-        let mut learner = Learner::Thread {
-            tell,
-            said,
-            owed: VecDeque::new(),
-            dropped: 0,
-            asked: 0,
-            silences: 0,
-        };
+        let mut learner = Learner::over(tell, said);
         let url = CrawlUrl::parse("http://a.example/p").unwrap();
         let audited = || {
             let pair = (url.clone(), url.clone(), Fetched::Gone);

@@ -219,6 +219,7 @@ pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::crawl::discover::{Link, Via};
+    use crate::crawl::learn::evidence;
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};
@@ -566,11 +567,10 @@ pub(super) mod tests {
         assert_eq!(state.counters.suppressed, before);
     }
 
-    /// Stores that a URL was fetched and showed a page that keeps something back, or nothing.
-    fn fetched(state: &mut State, tail: &str, withheld: bool, now: Timestamp) {
-        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+    /// A URL that was fetched and showed this, and keeps something back or nothing.
+    pub(in crate::crawl) fn done(shown: Fetched, withheld: bool) -> UrlState {
         let done = DoneState {
-            at: now,
+            at: Timestamp::ZERO,
             status: 200,
             bytes: 1,
             mime: "text/html".to_owned(),
@@ -579,12 +579,18 @@ pub(super) mod tests {
             rules_version: 1,
             content: "new".to_owned(),
             links: 1,
-            evidence: super::super::learn::evidence(&shown, withheld),
+            evidence: evidence(&shown, withheld),
         };
         assert_eq!(evidence_of(&done.evidence), Some(shown));
+        UrlState::Done(Box::new(done))
+    }
+
+    /// Stores that a URL was fetched and showed a page that keeps something back, or nothing.
+    fn fetched(state: &mut State, tail: &str, withheld: bool, now: Timestamp) {
+        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
         let url = url(&format!("http://a.example{tail}"));
         let mut batch = Batch::default();
-        let done = record(&url, None, UrlState::Done(Box::new(done)));
+        let done = record(&url, None, done(shown, withheld));
         urls::put(&mut batch, &state.db, url.fingerprint(), &done);
         state.commit(batch, now).unwrap();
     }

@@ -60,7 +60,7 @@ impl RuleBook {
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
-                self.pair_result(*id, (url, key), (shown, finding), now);
+                self.pair_result(*id, (url, key), (document, finding), now);
                 continue;
             }
             if entry.rule.state != RuleState::Enforced {

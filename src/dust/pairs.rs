@@ -332,16 +332,15 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Takes in what a URL showed that a rule on trial would have hidden.
+    /// Takes in what a URL showed that a rule on trial would have hidden, and of which document.
     pub(super) fn pair_result(
         &mut self,
         id: RuleId,
         (url, key): (&CrawlUrl, &CrawlUrl),
-        (shown, finding): (Fetched, Finding),
+        (document, finding): (u64, Finding),
         now: Timestamp,
     ) {
         let elsewhere = self.agreed_elsewhere(id);
-        let document = self.witness(url, shown);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
         match finding {
