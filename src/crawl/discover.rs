@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::checks::United;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -73,6 +74,27 @@ impl<'l> Accepted<'l> {
         let own = link.url.fingerprint();
         let key = canonized.map_or(own, |canonized| canonized.key.fingerprint());
         Accepted { link, own, key, hops, priority }
+    }
+}
+
+/// What the URL-seen test says of the links of one page, which are let in one after another in one
+/// batch: what it has of the first ones cannot be read yet.
+struct Met<'l> {
+    known: HashMap<Fingerprint, Known>,
+    new: HashMap<Fingerprint, New<'l>>,
+}
+
+/// What became of a link of this batch.
+enum New<'l> {
+    Waits(&'l CrawlUrl),
+    /// In favour of this URL, which is suppressed in favour of none.
+    Suppressed(Fingerprint),
+}
+
+impl Met<'_> {
+    fn suppress(&mut self, own: Fingerprint, by: Fingerprint) {
+        self.known.insert(own, Known::Itself);
+        self.new.insert(own, New::Suppressed(by));
     }
 }
 
@@ -228,24 +250,24 @@ impl State {
         keys.sort_unstable();
         keys.dedup();
         let answers = seen::get_many(&self.db, &keys)?;
-        let mut known: HashMap<Fingerprint, Known> =
-            keys.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?))).collect();
+        let known = keys.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?)));
+        let mut met = Met { known: known.collect(), new: HashMap::new() };
         for one in accepted {
-            self.admit_one(batch, via, &one, version, &mut known, now)?;
+            self.admit_one(batch, via, &one, version, &mut met, now)?;
         }
         Ok(())
     }
 
-    fn admit_one(
+    fn admit_one<'l>(
         &mut self,
         batch: &mut Batch,
         via: Option<&Via<'_>>,
-        one: &Accepted<'_>,
+        one: &Accepted<'l>,
         version: u64,
-        known: &mut HashMap<Fingerprint, Known>,
+        met: &mut Met<'l>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        match known.get(&one.own).copied() {
+        match met.known.get(&one.own).copied() {
             Some(Known::Itself) => {
                 self.counters.known += 1;
                 self.count("known");
@@ -258,72 +280,106 @@ impl State {
                 return Ok(());
             }
             // Its text is the key of another URL, which stands for it if the rules still say so.
-            Some(Known::By(by)) if self.still_stands(by, one.own)? => {
-                if let Some(by) = self.stand_in_found(via, one, by)? {
-                    known.insert(one.own, Known::Itself);
+            Some(Known::By(by)) if self.stands_when_found(met, by, one.own)? => {
+                if let Some(by) = self.stand_in_found(met, via, one, by)?
+                    && let Some(united) = self.united_found(met, one, by)?
+                {
                     let set = self.rules.snapshot();
-                    let united = self.united_by(&set, &one.link.url, by)?;
-                    if !united.all.is_empty() {
-                        if !self.is_fetched_to_check(&set, one.own, &united, by)? {
-                            let how = (by, united.numbers());
-                            return self.suppress_found(batch, via, one, how, version, now);
-                        }
-                        // Fetched, it stands for its key itself, and nothing says any more what it
-                        // is to be compared with.
-                        self.await_audit(one.own, by, &united.rules);
+                    if !self.is_fetched_to_check(&set, one.own, &united, by)? {
+                        met.suppress(one.own, by);
+                        let how = (by, united.numbers());
+                        return self.suppress_found(batch, via, one, how, version, now);
                     }
+                    // Fetched, it stands for its key itself, and nothing says any more what it
+                    // is to be compared with.
+                    self.await_audit(one.own, by, &united.rules);
                 }
             }
             Some(Known::By(by)) => self.note_withheld(one.own, by)?,
             None => {}
         }
         if one.key != one.own {
-            let holder = known.get(&one.key).copied();
+            let holder = met.known.get(&one.key).copied();
             let by = match holder {
                 Some(Known::Itself) => Some(one.key),
-                Some(Known::By(by)) if self.still_stands(by, one.key)? => Some(by),
+                Some(Known::By(by)) if self.stands_when_found(met, by, one.key)? => Some(by),
                 Some(Known::By(_)) | None => None,
             };
             let by = match by {
-                Some(by) if by != one.own => self.stand_in_found(via, one, by)?,
+                Some(by) if by != one.own => self.stand_in_found(met, via, one, by)?,
                 by => by,
             };
             if let (None, Some(holder)) = (by, holder) {
                 let holder = if let Known::By(holder) = holder { holder } else { one.key };
                 self.note_withheld(one.own, holder)?;
             }
-            if let Some(by) = by.filter(|by| *by != one.own) {
+            if let Some(by) = by.filter(|by| *by != one.own)
+                && let Some(united) = self.united_found(met, one, by)?
+            {
                 let set = self.rules.snapshot();
-                let united = self.united_by(&set, &one.link.url, by)?;
-                // Rules may have fallen since they gave the link its key.
-                let is_hidden = !united.all.is_empty();
-                if is_hidden && !self.is_fetched_to_check(&set, one.own, &united, by)? {
-                    known.insert(one.own, Known::Itself);
+                if !self.is_fetched_to_check(&set, one.own, &united, by)? {
+                    met.suppress(one.own, by);
                     let how = (by, united.numbers());
                     return self.suppress_found(batch, via, one, how, version, now);
                 }
             }
             if by.is_none() {
-                known.insert(one.key, Known::By(one.own));
+                met.known.insert(one.key, Known::By(one.own));
                 self.know(batch, one.key, Known::By(one.own));
             }
         }
-        known.insert(one.own, Known::Itself);
+        met.known.insert(one.own, Known::Itself);
         self.know(batch, one.own, Known::Itself);
         self.find_in_part(&one.link.url, one.own)?;
-        self.queue_found(batch, via, one, now)
+        if self.queue_found(batch, via, one, now)? {
+            met.new.insert(one.own, New::Waits(&one.link.url));
+        }
+        Ok(())
+    }
+
+    /// Returns true if `by`, which has or had the key `key`, stands for it now that a page leads to
+    /// another form of it.
+    fn stands_when_found(
+        &self,
+        met: &Met<'_>,
+        by: Fingerprint,
+        key: Fingerprint,
+    ) -> Result<bool, DbError> {
+        Ok(met.new.contains_key(&by) || self.still_stands(by, key)?)
+    }
+
+    /// Returns what makes a URL that was found and the one that stands for it one page, if the
+    /// rules still do: some may have fallen since they gave the link its key.
+    fn united_found(
+        &self,
+        met: &Met<'_>,
+        one: &Accepted<'_>,
+        by: Fingerprint,
+    ) -> Result<Option<United>, DbError> {
+        let (set, url) = (self.rules.snapshot(), &one.link.url);
+        let united = match met.new.get(&by) {
+            Some(New::Waits(stands)) => United::by_key(&set, url, CrawlUrl::clone(stands)),
+            _ => Some(self.united_by(&set, url, by)?),
+        };
+        Ok(united.filter(|united| !united.all.is_empty()))
     }
 
     /// Returns what stands for a URL that was found, given what may: not the page that redirects
     /// to it, which shows by that that it stands for nothing.
     fn stand_in_found(
         &self,
+        met: &Met<'_>,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
         by: Fingerprint,
     ) -> Result<Option<Fingerprint>, DbError> {
         let redirects = via.filter(|_| one.link.found == Found::Redirect);
-        let by = self.stand_in(one.own, by)?;
+        let by = match met.new.get(&by) {
+            Some(New::Waits(_)) => Some(by),
+            Some(New::Suppressed(by)) if met.new.contains_key(by) => Some(*by),
+            Some(New::Suppressed(by)) => self.stand_in(one.own, *by)?,
+            None => self.stand_in(one.own, by)?,
+        };
         Ok(by.filter(|by| redirects.is_none_or(|via| via.fingerprint != *by)))
     }
 
@@ -343,13 +399,14 @@ impl State {
         Ok(stands && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
     }
 
+    /// Queues a URL; returns false where its host is given up.
     fn queue_found(
         &mut self,
         batch: &mut Batch,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
         now: Timestamp,
-    ) -> Result<(), DbError> {
+    ) -> Result<bool, DbError> {
         let belongs = matches!(one.link.found, Found::Embed | Found::Redirect | Found::Seed);
         let stale = via.is_some_and(|via| via.stale) || self.comes_last(&one.link.url);
         let priority =
@@ -363,14 +420,14 @@ impl State {
             urls::put(batch, &self.db, one.own, &record);
             self.counters.failed += 1;
             self.count("host-given-up");
-            return Ok(());
+            return Ok(false);
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
         self.shape.add(one.hops, place.priority);
         let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;
-        Ok(())
+        Ok(true)
     }
 
     fn suppress_found(

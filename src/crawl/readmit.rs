@@ -639,4 +639,31 @@ pub(super) mod tests {
         assert!(state.checks.awaits(plain));
         assert_eq!(state.checks.end(plain), Some(url("http://a.example/p?sid=1").fingerprint()));
     }
+
+    /// Forms that one page leads to were all fetched: none was seen to wait for its turn yet.
+    #[test]
+    fn of_forms_that_are_found_at_once_one_stands_for_the_others() {
+        let sets = [["/p?sid=1", "/p", "/p?sid=2"], ["/p", "/p?sid=1", "/p?sid=2"]];
+        for tails in sets {
+            let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+            let logs = tempfile::tempdir().unwrap();
+            let mut state = open(&env, logs.path(), now);
+            state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+            let seed = |tail: &str| crate::crawl::SeedUrl {
+                url: url(&format!("http://a.example{tail}")),
+                priority: None,
+                hops_max: None,
+            };
+            let mut batch = Batch::default();
+            state.discover_seeds(&mut batch, &tails.map(seed), now).unwrap();
+            state.commit(batch, now).unwrap();
+            let queued = |tail: &&str| {
+                let own = url(&format!("http://a.example{tail}")).fingerprint();
+                let record = urls::get(&state.db, own).unwrap().unwrap();
+                matches!(record.state, UrlState::Queued(_))
+            };
+            assert_eq!(tails.iter().filter(|tail| queued(tail)).collect::<Vec<_>>(), [&tails[0]]);
+            assert_eq!((state.counters.queued, state.counters.suppressed), (1, 2));
+        }
+    }
 }
