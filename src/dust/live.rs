@@ -29,6 +29,9 @@ const NEEDLESS_MAX: usize = 16;
 /// Odds of being wrong from which a rule that fails is not looked at again.
 const ODDS_DISTRUSTED: f64 = 0.25;
 
+/// Odds of being wrong up to which a rule is not asked for in each directory of very many.
+const ODDS_TRUSTED: f64 = 0.1;
+
 /// One million, the unit of the audit share.
 const MILLION: u64 = 1_000_000;
 
@@ -77,10 +80,18 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Returns true where the rule is not proved in some of these places.
-    fn is_open_in(&self, places: &Places) -> bool {
+    /// Returns those of some places in which the rule is not proved. One that is more likely wrong
+    /// than most, or has failed, is asked for in each.
+    fn open_in(&self, places: Places) -> impl Iterator<Item = u64> {
         let proven = self.proven.as_ref().filter(|_| !self.everywhere);
-        proven.is_some_and(|proven| places.iter().any(|place| !proven.holds_in(*place)))
+        let is_doubtful = self.odds.is_none_or(|odds| odds > ODDS_TRUSTED);
+        let asks_each = is_doubtful || !self.refused.is_empty();
+        proven.into_iter().flat_map(move |proven| proven.open_in(places, asks_each))
+    }
+
+    /// Returns true where the rule is not proved in some of these places.
+    fn is_open_in(&self, places: Places) -> bool {
+        self.open_in(places).next().is_some()
     }
 
     /// Returns true where the rule is not proved for some value that it drops.
@@ -163,7 +174,7 @@ impl RuleSet {
     pub fn must_prove(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
         let here = LazyCell::new(|| self.places_of(url));
         let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
-        standings.any(|of| of.on_trial || of.is_open_in(&here) || of.is_open_for(url))
+        standings.any(|of| of.on_trial || of.is_open_in(*here) || of.is_open_for(url))
     }
 
     fn places_of(&self, url: &CrawlUrl) -> Places {
@@ -178,9 +189,7 @@ impl RuleSet {
         for standing in rules.iter().filter_map(|rule| self.standings.get(rule)) {
             let Some(proven) = &standing.proven else { continue };
             open.extend(proven.unproven_values(url));
-            if !standing.everywhere {
-                open.extend(here.iter().filter(|place| !proven.holds_in(**place)));
-            }
+            open.extend(standing.open_in(here));
         }
         open
     }

@@ -24,11 +24,12 @@ const VALUES_MIN: usize = 8;
 const VALUES_MAX: usize = 64;
 
 /// Most places of one kind that are parts of a site, in each of which pairs are counted for
-/// themselves: of more, one pair in each must do.
+/// themselves: of more, one pair in each must do, and of more directories none.
 const PARTS_MAX: usize = 24;
 
 /// Kinds of places: names of parameters, first directory, second directory.
 const KINDS: usize = 3;
+const NAMES: usize = 0;
 
 /// The places of one URL.
 pub(crate) type Places = [u64; KINDS];
@@ -98,6 +99,17 @@ impl Proven {
     /// Returns in how many places the rule is proved.
     pub(crate) fn places(&self) -> usize {
         self.places.iter().map(BTreeMap::len).sum()
+    }
+
+    /// Returns the places of a URL in which the rule is not proved. Where directories are the names
+    /// of items, as homes of people are, it is enough to have been proved in some; unless
+    /// `asks_each`, as a rule does that has failed in one.
+    pub(crate) fn open_in(&self, here: Places, asks_each: bool) -> impl Iterator<Item = u64> {
+        let kinds = self.places.iter().enumerate();
+        let is_asked = move |kind, known| asks_each || kind == NAMES || known <= PARTS_MAX;
+        let asked = kinds.filter(move |(kind, of_kind)| is_asked(*kind, of_kind.len()));
+        let open = asked.filter(move |(kind, of_kind)| !of_kind.contains_key(&here[*kind]));
+        open.map(move |(kind, _)| here[kind])
     }
 
     /// Returns true where the rule is proved in a place.
@@ -221,6 +233,25 @@ mod tests {
         assert_eq!(on(":80"), on(""), "one server, written in two ways");
         let secure = CrawlUrl::parse("https://example.com/list/part/1?sid=1").unwrap();
         assert_eq!(places(&secure, &secure), on(""), "and with encryption it is the same one");
+    }
+
+    /// A rule was tried in the home of each of a hundred people.
+    #[test]
+    fn directories_that_are_items_are_not_asked_one_by_one() {
+        let mut proven = Proven::default();
+        let home = |name: &str| url(&format!("/~{name}/notes/list?sid=1"));
+        let open = |proven: &Proven, url: &CrawlUrl, asks_each| {
+            proven.open_in(places(url, url), asks_each).count()
+        };
+        for name in 'a'..='y' {
+            let url = home(&format!("u{name}"));
+            assert_eq!(open(&proven, &url, false), if name == 'a' { 3 } else { 2 });
+            proven.add(&url, &url);
+        }
+        assert_eq!(open(&proven, &home("other"), false), 0);
+        assert_eq!(open(&proven, &home("other"), true), 2, "it failed in one of them");
+        let names = url("/~other/notes/list?sid=1&page=2");
+        assert_eq!(open(&proven, &names, false), 1, "views are no items");
     }
 
     #[test]
