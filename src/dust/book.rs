@@ -36,6 +36,9 @@ const PROBED_MAX: usize = 50_000;
 /// may hold.
 const WORTH_ANOTHER_LOOK: u32 = 10;
 
+/// Pairs of pages of a rule that was taken out of force by which others are compared with it.
+const APART_MAX: usize = 8;
+
 /// Declared rules noted per site.
 const DECLARED_MAX: usize = 64;
 
@@ -683,6 +686,7 @@ impl RuleBook {
             .filter(|e| e.rule.site == *site && e.rule.state == RuleState::Candidate)
             .map(|entry| entry.rule.id)
             .collect();
+        let candidates = self.allowed(site, candidates)?;
         if self.by_pairs {
             return self.try_by_pairs(candidates, now);
         }
@@ -697,6 +701,33 @@ impl RuleBook {
             }
         }
         Ok(())
+    }
+
+    /// Returns those candidates that do not make one page of what a rule did that the operator took
+    /// out of force: the same rule in the other direction would undo what was decided.
+    fn allowed(&self, site: &Site, candidates: Vec<RuleId>) -> Result<Vec<RuleId>, RuleError> {
+        let suspended = self
+            .entries
+            .values()
+            .filter(|entry| entry.rule.site == *site && entry.rule.state == RuleState::Suspended);
+        let mut apart: Vec<(CrawlUrl, CrawlUrl)> = Vec::new();
+        for entry in suspended {
+            let rule = SiteRules::compile([&entry.rule])?;
+            let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
+            let urls = pages.filter_map(|page| CrawlUrl::parse(&page.url).ok());
+            let pairs = urls.filter_map(|url| rewrite(&rule, &url).map(|(key, _)| (url, key)));
+            apart.extend(pairs.take(APART_MAX));
+        }
+        let mut allowed = Vec::new();
+        for id in candidates {
+            let Some(entry) = self.entries.get(&id) else { continue };
+            let rule = SiteRules::compile([&entry.rule])?;
+            let key = |url: &CrawlUrl| rewrite(&rule, url).map_or_else(|| url.clone(), |to| to.0);
+            if apart.iter().all(|(one, other)| key(one) != key(other)) {
+                allowed.push(id);
+            }
+        }
+        Ok(allowed)
     }
 
     /// Returns the share of a trial's draws whose outcome is known.

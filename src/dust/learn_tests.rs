@@ -921,6 +921,30 @@ fn what_other_rules_merge_anyway_proves_no_rule() {
     assert_eq!(known(redirects("").collect()), 6);
 }
 
+/// A rule that the operator had taken out of force was found again in the other direction.
+#[test]
+fn what_was_taken_out_of_force_does_not_come_back_in_another_form() {
+    let words = |n: u64| n * 1_000..n * 1_000 + 120;
+    let forms = |n: u64| [format!("/story?id={n}"), format!("/story_{n}")];
+    let pages = (0..40).flat_map(|n| forms(n).map(|form| (form, words(n))));
+    let mut shown = Shown::new(pages);
+    let (site, at) = (Site::new("example.com"), Timestamp::ZERO);
+    let found = |shown: &Shown| -> Vec<Rule> {
+        let rules = shown.book.rules().filter(|rule| rule.state.hides());
+        rules.cloned().collect()
+    };
+    shown.book.mine(&site, at).unwrap();
+    let [rule] = &found(&shown)[..] else { panic!("{:?}", found(&shown)) };
+    assert!(shown.book.suspend(rule.id, "as the test says", at));
+    shown.book.mine(&site, at).unwrap();
+    assert_eq!(found(&shown), []);
+    let other = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
+    let other = Rule::new(site.clone(), other, Scope::default(), Source::Mined, at);
+    shown.book.import(vec![other.clone()]);
+    shown.book.mine(&site, at).unwrap();
+    assert_eq!(found(&shown).iter().map(|rule| rule.id).collect::<Vec<_>>(), [other.id]);
+}
+
 /// A few documents under hundreds of addresses each made a rule seem as safe as if hundreds of
 /// documents had agreed.
 #[test]
