@@ -128,7 +128,7 @@ impl State {
         if troubled {
             self.checks.end(waiting.fingerprint);
             self.stood.remove(&waiting.fingerprint);
-        } else if key.is_some() || self.checks.awaits(waiting.fingerprint) {
+        } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
             let leads_to = facts.redirect.as_ref();
             let shown = (fetched, leads_to);
@@ -138,6 +138,12 @@ impl State {
         told::note(batch, &self.db, row, &observation);
         self.tell(Tell::Page(Box::new(observation), row, now));
         Ok(())
+    }
+
+    /// Returns true where a URL that has no other key was or is stood for by another one of its
+    /// key: what it shows says whether that was right.
+    fn is_compared(&self, own: Fingerprint) -> bool {
+        self.checks.awaits(own) || self.stood.contains_key(&own)
     }
 
     /// Returns true where a host had not recovered from 429, 503 or silence when it was asked: an
@@ -792,5 +798,20 @@ mod tests {
         let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(Fetched::Gone, false));
         let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
         assert_eq!(known, [(0, 1), (0, 0)], "a page that is gone does");
+    }
+
+    /// A plain form came back when the page that had stood for it was gone, and that did not count
+    /// against the rule.
+    #[test]
+    fn a_plain_form_that_came_back_is_compared_with_what_stood_for_it() {
+        let holder = "http://a.example/d?id=7&sid=1";
+        let mut bench = Bench::new(holder, done(Fetched::Gone, false));
+        let plain = url("http://a.example/d?id=7").fingerprint();
+        assert!(!bench.state.is_compared(plain));
+        bench.state.stood.insert(plain, url(holder).fingerprint());
+        assert!(bench.state.is_compared(plain));
+        let known = bench.fetch("http://a.example/d?id=7", page(0..300), None);
+        assert_eq!(known, [(0, 1), (0, 0)]);
+        assert!(!bench.state.is_compared(plain), "and is not remembered any longer");
     }
 }
