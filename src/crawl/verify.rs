@@ -118,6 +118,8 @@ fn ledger(
         };
         match CrawlUrl::parse(&record.url) {
             Ok(url) if url.fingerprint() == fingerprint => {}
+            // The normal form of an earlier version, which left `^` as it is.
+            Ok(url) if Fingerprint::of_url(url.host_str(), &record.url) == fingerprint => {}
             _ => report.add("wrong-key", format!("{} stands under {fingerprint}", record.url)),
         }
         let word = match &record.state {
@@ -182,6 +184,7 @@ fn check_record(dir: &Path, url: &str, at: &RecordAt, report: &mut StateReport) 
     report.records += 1;
     match read_at(dir, at, 0) {
         Ok(record) if record.head.uri() == url => {}
+        Ok(record) if CrawlUrl::parse(url).is_ok_and(|url| record.head.uri() == url.as_str()) => {}
         Ok(record) => {
             let found = record.head.uri().to_owned();
             let detail = format!("{url} at {} offset {}: it is of {found}", at.file, at.offset);

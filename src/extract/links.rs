@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use encoding_rs::Encoding;
-use url::Url;
+use url::EncodingOverride;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::facts::{Extracted, Link, LinkKind};
 use super::settings::Settings;
-use crate::url::{CrawlUrl, UrlError};
+use crate::url::{CrawlUrl, UrlError, resolve_from};
 
 /// A reference as found.
 struct Reference {
@@ -157,27 +157,14 @@ pub(super) fn resolve(
     }
     let encode = query_encoder(encoding);
     let output = encoding.output_encoding();
-    let parsed = Url::options()
-        .base_url(Some(base.as_url()))
-        .encoding_override((output != encoding_rs::UTF_8).then_some(&encode))
-        .parse(raw)
-        .map_err(UrlError::Syntax)
-        .map(with_caret_escaped)
-        .and_then(CrawlUrl::from_url);
-    match parsed {
+    let encode: EncodingOverride<'_> =
+        if output == encoding_rs::UTF_8 { None } else { Some(&encode) };
+    let parsed = resolve_from(base.as_url(), raw, encode).map_err(UrlError::Syntax);
+    match parsed.and_then(CrawlUrl::from_url) {
         Ok(url) if url.as_str().len() > length_max => Err(Unusable::TooLong),
         Ok(url) => Ok(url),
         Err(_) => Err(Unusable::NotCrawlable),
     }
-}
-
-/// Escapes `^` in the path, as the standard has asked for since 2023 and the `url` crate does not.
-fn with_caret_escaped(mut url: Url) -> Url {
-    if url.path().contains('^') {
-        let path = url.path().replace('^', "%5E");
-        url.set_path(&path);
-    }
-    url
 }
 
 fn starts_with_ignoring_case(text: &str, start: &str) -> bool {

@@ -357,6 +357,12 @@ fn sitemaps_and_feeds_become_links() {
 }
 
 #[test]
+fn any_number_of_slashes_stands_before_a_host() {
+    check_anchors("<a href='///x.org/a'>", &["http://x.org/a"]);
+    check_anchors("<a href=' /\t\\//x.org/é?é'>", &["http://x.org/%C3%A9?%C3%A9"]);
+}
+
+#[test]
 fn style_sheets_give_their_references() {
     let url = CrawlUrl::parse(URL).unwrap();
     let body = b"@import 'a.css'; b{background:url(c.png)}";
