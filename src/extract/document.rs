@@ -12,6 +12,7 @@ use super::links::References;
 use super::page_links::relation;
 use super::settings::Settings;
 use super::sitemap;
+use super::xhtml;
 
 /// Links taken from the `Link` headers of one answer.
 const HEADER_LINKS_MAX: usize = 256;
@@ -37,9 +38,12 @@ fn extract_as(page: &Page<'_>, kind: DocumentKind, settings: &Settings) -> Extra
     header_links(page, &mut references);
     let body = &page.body[..page.body.len().min(settings.body_max.as_len())];
     match kind {
-        DocumentKind::Html => {
+        DocumentKind::Html | DocumentKind::Svg => {
             facts.truncated_body = body.len() < page.body.len();
-            let (text, encoding) = text_of(page, body, settings, &mut facts);
+            let (mut text, encoding) = text_of(page, body, settings, &mut facts);
+            if kind == DocumentKind::Html && kind::is_xml(page) {
+                text = xhtml::with_end_tags(text);
+            }
             let forms = html::read(&text, encoding, settings, &mut facts, &mut references);
             references.resolve(page.url, encoding, settings, &mut facts);
             forms.finish(page.url, encoding, settings, &mut facts);

@@ -30,6 +30,8 @@ pub enum DocumentKind {
     SitemapText,
     /// RSS or Atom.
     Feed,
+    /// A drawing.
+    Svg,
     /// Anything else: no links are looked for.
     Other,
 }
@@ -44,6 +46,7 @@ impl DocumentKind {
             DocumentKind::SitemapIndex => "sitemap-index",
             DocumentKind::SitemapText => "sitemap-text",
             DocumentKind::Feed => "feed",
+            DocumentKind::Svg => "svg",
             DocumentKind::Other => "other",
         }
     }
@@ -64,7 +67,7 @@ pub enum LinkKind {
     Alternate,
     /// `link rel=alternate` with the type of a feed.
     Feed,
-    /// Any other `link rel` that names a document (`next`, `license`, `search`, ...).
+    /// Any other `link rel` that names a document (`next`, `license`, `search`, `prefetch`, ...).
     LinkRel,
     /// Any other relation in a `Link` header.
     LinkHeader,
@@ -96,7 +99,7 @@ pub enum LinkKind {
     Stylesheet,
     /// `link rel=icon` and its kin.
     Icon,
-    /// `link rel=preload`, `modulepreload`, `prefetch`.
+    /// `link rel=preload`, `modulepreload`.
     Preload,
     /// `link rel=manifest`.
     Manifest,

@@ -30,15 +30,13 @@ const HTML_OPENINGS: [&[u8]; 17] = [
 
 /// Decides what a page is.
 pub(super) fn of(page: &Page<'_>) -> DocumentKind {
-    let declared = page.content_type.unwrap_or_default();
-    let declared = declared.split([';', ',']).next().unwrap_or_default().trim();
-    let declared = declared.to_ascii_lowercase();
-    match declared.as_str() {
+    match declared(page).as_str() {
         // Feeds and sitemaps are often sent as HTML; no HTML begins so.
         "text/html" | "application/xhtml+xml" => {
             by_root(page.body).filter(|kind| is_list(*kind)).unwrap_or(DocumentKind::Html)
         }
         "text/css" => DocumentKind::Css,
+        "image/svg+xml" => DocumentKind::Svg,
         "text/xml" | "application/xml" => by_root(page.body).unwrap_or(DocumentKind::Other),
         "application/rss+xml" | "application/atom+xml" | "application/rdf+xml" => {
             by_root(page.body).unwrap_or(DocumentKind::Feed)
@@ -56,6 +54,18 @@ pub(super) fn of(page: &Page<'_>) -> DocumentKind {
         }
         _ => DocumentKind::Other,
     }
+}
+
+/// Tells whether a page is declared to be XML, so that `<x/>` is an empty element.
+pub(super) fn is_xml(page: &Page<'_>) -> bool {
+    let declared = declared(page);
+    declared.ends_with("+xml") || matches!(declared.as_str(), "text/xml" | "application/xml")
+}
+
+/// Returns the declared type without parameters, in lower case.
+fn declared(page: &Page<'_>) -> String {
+    let declared = page.content_type.unwrap_or_default();
+    declared.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn is_list(kind: DocumentKind) -> bool {
