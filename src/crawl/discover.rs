@@ -415,6 +415,7 @@ fn new_record(
         via: via.map(|via| via.fingerprint),
         path,
         hops,
+        hops_max: None,
         discovered: now,
         state,
         attempts: 0,

@@ -264,6 +264,7 @@ pub(super) mod tests {
             via,
             path: if via.is_some() { "R" } else { "L" }.to_owned(),
             hops: 1,
+            hops_max: None,
             discovered: Timestamp::ZERO,
             state,
             attempts: 0,

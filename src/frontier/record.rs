@@ -35,6 +35,10 @@ pub struct UrlRecord {
     pub path: String,
     /// Links followed from the seed to here; embeds and redirects add nothing.
     pub hops: u16,
+    /// Most links from its seed, where the seed has a limit of its own. Not all rows have it, so
+    /// that whoever stores the record stores it beside.
+    #[serde(skip)]
+    pub hops_max: Option<u16>,
     /// When it was first found.
     pub discovered: Timestamp,
     /// What became of it.
