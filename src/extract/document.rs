@@ -32,9 +32,33 @@ pub fn extract_sitemap(page: &Page<'_>, settings: &Settings) -> Extracted {
     extract_as(page, kind, settings)
 }
 
+/// Tells whether a page shows itself to be a sitemap or a feed, whose links have bounds of their
+/// own: [`Settings::sitemap_max`] and [`Settings::sitemap_entries_max`].
+pub fn is_list(page: &Page<'_>) -> bool {
+    is_list_kind(kind::of(page))
+}
+
+/// Tells whether a page is HTML, and so may ask something of robots.
+pub fn is_html(page: &Page<'_>) -> bool {
+    kind::of(page) == DocumentKind::Html
+}
+
+fn is_list_kind(kind: DocumentKind) -> bool {
+    use DocumentKind::{Feed, Sitemap, SitemapIndex, SitemapText};
+    matches!(kind, Sitemap | SitemapIndex | SitemapText | Feed)
+}
+
+fn links_max(kind: DocumentKind, settings: &Settings) -> usize {
+    if is_list_kind(kind) {
+        settings.sitemap_entries_max.saturating_add(HEADER_LINKS_MAX)
+    } else {
+        settings.links_max
+    }
+}
+
 fn extract_as(page: &Page<'_>, kind: DocumentKind, settings: &Settings) -> Extracted {
     let mut facts = Extracted::empty(page.url, kind);
-    let mut references = References::new(settings);
+    let mut references = References::new(links_max(kind, settings));
     header_links(page, &mut references);
     let body = &page.body[..page.body.len().min(settings.body_max.as_len())];
     match kind {
@@ -99,7 +123,7 @@ fn sitemap_links(
             facts.kind = found.kind;
             facts.charset = found.charset;
             facts.truncated_body = found.truncated_body;
-            facts.truncated_links = found.truncated_entries;
+            facts.links_dropped = found.dropped;
             facts.errors.extend(found.problem);
             let kind = match found.kind {
                 DocumentKind::SitemapIndex => LinkKind::Sitemap,

@@ -304,6 +304,8 @@ pub struct Extracted {
     pub truncated_body: bool,
     /// True if the page has more text than was kept.
     pub truncated_text: bool,
+    /// References, or entries of a list, dropped because there were as many as are kept.
+    pub links_dropped: u32,
     /// References dropped because their URL is too long.
     pub links_too_long: u32,
     /// References dropped because they are no http(s) URL: `mailto:`, `javascript:`, bad syntax.
@@ -331,6 +333,7 @@ impl Extracted {
             truncated_links: false,
             truncated_body: false,
             truncated_text: false,
+            links_dropped: 0,
             links_too_long: 0,
             links_unusable: 0,
             errors: Vec::new(),

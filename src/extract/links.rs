@@ -26,20 +26,24 @@ struct Reference {
 pub(super) struct References {
     found: Vec<Reference>,
     by_text: HashMap<u64, u32>,
+    links_max: usize,
     found_max: usize,
-    full: bool,
+    /// References that found no room.
+    dropped: u32,
     /// The first canonical link, kept apart since the same text may also be an ordinary link.
     canonical: Option<(String, bool)>,
 }
 
 impl References {
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// Returns room for so many links.
+    pub(super) fn new(links_max: usize) -> Self {
         References {
             found: Vec::new(),
             by_text: HashMap::new(),
+            links_max,
             // Differently written references may be one URL, so a few more than links are kept.
-            found_max: settings.links_max.saturating_mul(2),
-            full: false,
+            found_max: links_max.saturating_mul(2),
+            dropped: 0,
             canonical: None,
         }
     }
@@ -66,7 +70,7 @@ impl References {
             return Some(number);
         }
         if self.found.len() >= self.found_max {
-            self.full = true;
+            self.dropped = self.dropped.saturating_add(1);
             return None;
         }
         let number = u32::try_from(self.found.len()).ok()?;
@@ -89,7 +93,7 @@ impl References {
         settings: &Settings,
         facts: &mut Extracted,
     ) {
-        facts.truncated_links |= self.full;
+        facts.links_dropped = facts.links_dropped.saturating_add(self.dropped);
         facts.canonical = self.canonical.and_then(|(raw, ignores_base)| {
             let base = if ignores_base { document } else { &facts.base };
             resolve(base, &raw, encoding, settings.url_length_max).ok()
@@ -111,7 +115,7 @@ impl References {
             let key = xxh3_64(url.as_str().as_bytes());
             if let Some(&known) = by_url.get(&key) {
                 merge(&mut facts.links[known], reference);
-            } else if facts.links.len() < settings.links_max {
+            } else if facts.links.len() < self.links_max {
                 by_url.insert(key, facts.links.len());
                 facts.links.push(Link {
                     url,
@@ -121,9 +125,10 @@ impl References {
                     raw: reference.raw,
                 });
             } else {
-                facts.truncated_links = true;
+                facts.links_dropped = facts.links_dropped.saturating_add(1);
             }
         }
+        facts.truncated_links |= facts.links_dropped > 0;
     }
 }
 

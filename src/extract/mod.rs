@@ -40,7 +40,7 @@ mod xhtml;
 mod tests;
 
 pub use charset::{CharsetSource, decode};
-pub use document::{extract, extract_sitemap};
+pub use document::{extract, extract_sitemap, is_html, is_list};
 pub use facts::{
     BlockTag, DocumentKind, Extracted, Form, FormField, Link, LinkKind, Page, Region, SitemapEntry,
     TextBlock,

@@ -356,6 +356,22 @@ fn sitemaps_and_feeds_become_links() {
     );
 }
 
+/// Links of a list were bounded as those of a page are, at a fifth of its entries.
+#[test]
+fn each_entry_of_a_sitemap_is_a_link() {
+    let url = CrawlUrl::parse("http://e.org/sitemap.xml").unwrap();
+    let entries = (0..10_001).map(|n| format!("<url><loc>/{n}</loc></url>"));
+    let body = format!("<urlset>{}</urlset>", entries.collect::<String>());
+    let page = Page { url: &url, content_type: None, link_headers: &[], body: body.as_bytes() };
+    let facts = extract_sitemap(&page, &Settings::default());
+    assert_eq!((facts.entries.len(), facts.links.len()), (10_001, 10_001));
+    assert!(!facts.truncated_links);
+    let settings = Settings { sitemap_entries_max: 10_000, ..Settings::default() };
+    let facts = extract_sitemap(&page, &settings);
+    assert_eq!((facts.entries.len(), facts.links.len()), (10_000, 10_000));
+    assert!(facts.truncated_links);
+}
+
 /// Returns what a body of this type leads to, without `http://e.org/` in front.
 fn links_of(content_type: &str, body: &str) -> Vec<(LinkKind, String)> {
     let url = CrawlUrl::parse("http://e.org/page").unwrap();
