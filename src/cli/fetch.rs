@@ -15,7 +15,7 @@ use crate::content::{self, Boilerplate, Content};
 use crate::crawl::block_of;
 use crate::extract::{self, Extracted};
 use crate::fetch::{self, Outcome, Purpose};
-use crate::filter::{Candidate, Directives, Usage};
+use crate::filter::{Candidate, Directives, Found, Usage, Verdict};
 use crate::robots;
 use crate::url::{CrawlUrl, Host};
 
@@ -320,24 +320,26 @@ fn text(config: &Config, extracted: &Extracted, steps: &mut Steps) {
     );
 }
 
+/// Judges a link as what it is, or where that is refused as the plain link that it is as well.
+fn verdict_on(bench: &Bench, url: &CrawlUrl, link: &extract::Link) -> Verdict {
+    let plain = Candidate { nofollow: link.rel_nofollow, ..Candidate::link(&link.url, url, 1) };
+    let first = bench.filter.schedule(&match link.kind {
+        kind if kind.is_embed() => Candidate { found: Found::Embed, embed_hops: 1, ..plain },
+        extract::LinkKind::Refresh => Candidate { found: Found::Redirect, redirects: 1, ..plain },
+        _ => plain,
+    });
+    let plain = link.as_link.map(|nofollow| Candidate { nofollow, ..plain });
+    let plain = plain.filter(|_| !first.accept).map(|plain| bench.filter.schedule(&plain));
+    plain.filter(|plain| plain.accept).unwrap_or(first)
+}
+
 fn links(bench: &Bench, url: &CrawlUrl, extracted: &Extracted, all: bool, steps: &mut Steps) {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let mut shown = Vec::new();
     let mut accepted = 0u64;
     for link in &extracted.links {
         *kinds.entry(link.kind.as_str()).or_default() += 1;
-        let found = if link.kind.is_embed() {
-            crate::filter::Found::Embed
-        } else {
-            crate::filter::Found::Link
-        };
-        let candidate = Candidate {
-            found,
-            embed_hops: u16::from(link.kind.is_embed()),
-            nofollow: link.rel_nofollow,
-            ..Candidate::link(&link.url, url, 1)
-        };
-        let verdict = bench.filter.schedule(&candidate);
+        let verdict = verdict_on(bench, url, link);
         accepted += u64::from(verdict.accept);
         if all {
             let kind = link.kind.as_str();

@@ -11,6 +11,7 @@ use super::discover::Link;
 use super::edge::{Edge, Store};
 use super::names;
 use super::near::{Near, nearest};
+use super::way;
 use crate::archive::{ArchiveError, Capture, Profile, RevisitOf, Written};
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -110,9 +111,6 @@ pub(super) enum VisitError {
     Db(DbError),
     Archive(ArchiveError),
 }
-
-/// Discovery path of a sitemap that robots.txt declares: prerequisite, manifest.
-pub(super) const SITEMAP_PATH: &str = "PM";
 
 /// Waits between two tries to write a capture to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
@@ -317,8 +315,8 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         junk: None,
     };
     let length = answer.body.len() as u64;
-    // What robots.txt declares is a sitemap, whatever its type says.
-    let sitemap = task.path == SITEMAP_PATH;
+    // What robots.txt or an index names as a sitemap is one, whatever its type says.
+    let sitemap = way::is_sitemap(&task.path);
     let typed = content_type.as_deref().filter(|_| !sitemap);
     let gate = task.tools.filter.extract(answer.status, typed, length);
     let mut meta = Vec::new();
@@ -342,7 +340,8 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         let refresh = answer.header_text("refresh");
         let refresh = refresh.as_deref().and_then(extract::refresh_target);
         if let Some(url) = refresh.and_then(|target| task.url.join(target).ok()) {
-            facts.links.push(Link { url, found: Found::Redirect, letter: 'R', nofollow: false });
+            let (found, letter) = (Found::Redirect, 'R');
+            facts.links.push(Link { url, found, letter, nofollow: false, as_link: None });
         }
     }
     facts.directives = Directives::read(
@@ -366,14 +365,14 @@ const MEDIA_TYPE_MAX: usize = 255;
 
 fn link_of(link: extract::Link) -> Link {
     let letter = link.kind.hop_letter();
-    let found = match letter {
-        'E' => Found::Embed,
-        'R' => Found::Redirect,
-        'M' => Found::Manifest,
-        'I' => Found::Inferred,
-        _ => Found::Link,
-    };
-    Link { url: link.url, found, letter, nofollow: link.rel_nofollow }
+    let as_link = link.as_link.filter(|_| way::is_free(letter));
+    Link {
+        url: link.url,
+        found: way::found_by(letter),
+        letter,
+        nofollow: link.rel_nofollow,
+        as_link,
+    }
 }
 
 thread_local! {

@@ -120,11 +120,12 @@ impl LinkKind {
     }
 
     /// Returns the letter that a hop over this link adds to the discovery path: E embed, R
-    /// reference to go elsewhere at once, M manifest of URLs, L link.
+    /// reference to go elsewhere at once, M manifest of URLs, L link. What a manifest lists is
+    /// linked to: the letter tells sitemaps from the pages that they name.
     pub fn hop_letter(self) -> char {
         match self {
             LinkKind::Refresh => 'R',
-            LinkKind::Sitemap | LinkKind::SitemapEntry | LinkKind::FeedEntry => 'M',
+            LinkKind::Sitemap => 'M',
             kind if kind.is_embed() => 'E',
             _ => 'L',
         }
@@ -180,6 +181,10 @@ pub struct Link {
     pub kind: LinkKind,
     /// True where every occurrence on the page carries `rel=nofollow`.
     pub rel_nofollow: bool,
+    /// Where the page leads there by a link that is neither an embed nor a refresh, whatever else
+    /// it does with the URL: true if each such link carries `rel=nofollow`. None without such a
+    /// link.
+    pub as_link: Option<bool>,
     /// The anchor text, whitespace folded; empty where there is none. Bounded by `label_max`.
     pub text: String,
     /// The reference as written, character references decoded.

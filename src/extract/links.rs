@@ -16,6 +16,8 @@ struct Reference {
     raw: String,
     kind: LinkKind,
     nofollow: bool,
+    /// As [`Link::as_link`].
+    as_link: Option<bool>,
     text: String,
     /// `Link` headers are resolved against the URL of the answer, whatever `base` says.
     ignores_base: bool,
@@ -67,6 +69,7 @@ impl References {
             let known = &mut self.found[number as usize];
             known.kind = known.kind.stronger(kind);
             known.nofollow &= nofollow;
+            known.as_link = either(known.as_link, as_link(kind, nofollow));
             return Some(number);
         }
         if self.found.len() >= self.found_max {
@@ -74,8 +77,14 @@ impl References {
             return None;
         }
         let number = u32::try_from(self.found.len()).ok()?;
-        let raw = raw.to_owned();
-        self.found.push(Reference { raw, kind, nofollow, text: String::new(), ignores_base: base });
+        self.found.push(Reference {
+            raw: raw.to_owned(),
+            kind,
+            nofollow,
+            as_link: as_link(kind, nofollow),
+            text: String::new(),
+            ignores_base: base,
+        });
         self.by_text.insert(key, number);
         Some(number)
     }
@@ -121,6 +130,7 @@ impl References {
                     url,
                     kind: reference.kind,
                     rel_nofollow: reference.nofollow,
+                    as_link: reference.as_link,
                     text: reference.text,
                     raw: reference.raw,
                 });
@@ -135,8 +145,21 @@ impl References {
 fn merge(known: &mut Link, again: Reference) {
     known.kind = known.kind.stronger(again.kind);
     known.rel_nofollow &= again.nofollow;
+    known.as_link = either(known.as_link, again.as_link);
     if known.text.is_empty() {
         known.text = again.text;
+    }
+}
+
+/// Returns what a reference adds to [`Link::as_link`].
+fn as_link(kind: LinkKind, nofollow: bool) -> Option<bool> {
+    (!kind.is_embed() && kind != LinkKind::Refresh).then_some(nofollow)
+}
+
+fn either(known: Option<bool>, again: Option<bool>) -> Option<bool> {
+    match (known, again) {
+        (Some(known), Some(again)) => Some(known && again),
+        (known, again) => known.or(again),
     }
 }
 

@@ -454,6 +454,8 @@ fn hops_have_the_letters_of_the_discovery_path() {
         (LinkKind::CssImport, 'E'),
         (LinkKind::Refresh, 'R'),
         (LinkKind::Sitemap, 'M'),
+        (LinkKind::SitemapEntry, 'L'),
+        (LinkKind::FeedEntry, 'L'),
     ];
     for (kind, letter) in letters {
         assert_eq!(kind.hop_letter(), letter, "{}", kind.as_str());
