@@ -191,7 +191,7 @@ fn answered(
 ) {
     head(answer, steps);
     let content_type = answer.header_text("content-type");
-    let headers: Vec<String> = answer.header_texts("link").collect();
+    let headers: Vec<String> = answer.header_urls("link").collect();
     let page = extract::Page {
         url,
         content_type: content_type.as_deref(),
@@ -199,12 +199,13 @@ fn answered(
         body: &answer.body,
     };
     let length = answer.body.len() as u64;
-    let gate = bench.filter.extract(answer.status, content_type.as_deref(), length);
+    let is_list = extract::is_list(&page);
+    let gate = bench.filter.extract(answer.status, content_type.as_deref(), length, is_list);
     steps.say("extract gate", gate.to_string());
-    let mut directives = robots::Directives::default();
+    steps.put("extract_gate", json!({ "accept": gate.accept, "code": gate.code() }));
+    let extracted = extract::extract(&page, &config.extract);
+    let directives = directives_of(&extracted, answer, &config.name);
     if gate.accept {
-        let extracted = extract::extract(&page, &config.extract);
-        directives = directives_of(&extracted, answer, &config.name);
         facts(&extracted, steps);
         text(config, &extracted, steps);
         links(bench, url, &extracted, with_links, steps);
@@ -356,7 +357,26 @@ fn links(bench: &Bench, url: &CrawlUrl, extracted: &Extracted, all: bool, steps:
     let total = extracted.links.len();
     let by_kind = if list.is_empty() { String::new() } else { format!(": {}", list.join(", ")) };
     steps.say("links", format!("{total}, {accepted} would be queued{by_kind}"));
-    steps.put("links", json!({ "total": total, "accepted": accepted, "by_kind": kinds }));
+    let dropped = u64::from(extracted.links_dropped) + u64::from(extracted.links_too_long);
+    if dropped > 0 {
+        steps.say("left out", format!("{dropped} links: too many, or too long"));
+    }
+    if extracted.truncated_body {
+        steps.say("left out", "what is longer than extract.body_max or extract.sitemap_max");
+    }
+    for error in &extracted.errors {
+        steps.say("problem", error.clone());
+    }
+    steps.put(
+        "links",
+        json!({
+            "total": total,
+            "accepted": accepted,
+            "dropped": dropped,
+            "unusable": extracted.links_unusable,
+            "by_kind": kinds,
+        }),
+    );
     if all {
         steps.put("link_list", Value::Array(shown));
     }

@@ -749,6 +749,9 @@ fn answer_line(line: &mut Line, answer: &Answer, facts: Option<&PageFacts>) {
     line.links = facts.links.len() as u32;
     line.location = facts.redirect.as_ref().map(ToString::to_string);
     line.declared = facts.canonical.as_ref().map(ToString::to_string);
+    line.links_dropped = facts.links_dropped;
+    line.not_extracted = facts.not_extracted.map(str::to_owned);
+    line.problem.clone_from(&facts.problem);
     if let Some(analysis) = &facts.analysis {
         line.text = Some(analysis.text_digest.to_string());
         line.sketch = analysis.sketch.as_ref().map(ToString::to_string);

@@ -260,7 +260,7 @@ impl Filter {
             return Verdict::no(Reason::TypeNotExtracted(essence.into()));
         }
         let max = settings.extract_bytes_max.get();
-        if max != 0 && length > max {
+        if max != 0 && length > max && !is_list {
             return Verdict::no(Reason::TooLongToExtract(Limit { found: length, max }));
         }
         Verdict::yes(Reason::Extracted)
@@ -576,8 +576,10 @@ mod tests {
     fn the_extract_gate_looks_where_links_are() {
         let filter = filter(&settings());
         let check = |status, content_type, length, want: &str| {
-            assert_eq!(filter.extract(status, content_type, length).code(), want, "{status}");
+            let verdict = filter.extract(status, content_type, length, false);
+            assert_eq!(verdict.code(), want, "{status}");
         };
+        assert!(filter.extract(200, Some("text/xml"), 501, true).accept);
         check(200, Some("text/html;charset=x"), 500, "extracted");
         check(200, None, 1, "extracted");
         check(301, Some("image/png"), 0, "extracted");
@@ -670,7 +672,7 @@ mod tests {
             (200, "text/html", 0),
         ] {
             seen.insert(filter.archive(status, Some(kind), length, &Directives::default()).code());
-            seen.insert(filter.extract(status, Some(kind), length).code());
+            seen.insert(filter.extract(status, Some(kind), length, false).code());
         }
         seen.insert(filter.archive(200, Some("text/html"), 1, &all).code());
         for directives in [Directives::default(), often, soft, all] {

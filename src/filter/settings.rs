@@ -64,9 +64,11 @@ pub struct Settings {
     pub archive_bytes_max: ByteSize,
     /// A page that says noarchive is not archived.
     pub obey_noarchive: bool,
-    /// Content types to search for links. An answer without a type is searched.
+    /// Content types to search for links. An answer without a type is searched, and so is what was
+    /// found as a sitemap.
     pub extract_types: Vec<String>,
-    /// Longest body to search for links, after decoding.
+    /// Longest body to search for links, after decoding. For sitemaps and feeds
+    /// `extract.sitemap_max` holds instead.
     pub extract_bytes_max: ByteSize,
     /// Links on 4xx and 5xx pages are extracted too. Off: error pages link to each other.
     pub extract_errors: bool,
