@@ -2,10 +2,11 @@
 //!
 //! One URL per line; blank lines and what follows a `#` at the start of a word are skipped. After
 //! the URL stand options: `priority=N` (0 is fetched first, as are seeds without one) and `hops=N`
-//! (fewer hops than the crawl's own limit for what is found from here). A bare name (`example.org`,
-//! `example.org/docs`) is read as `http://`: servers that speak only https redirect there, while
-//! the reverse guess fails where https is not spoken; [`Seed::scheme_assumed`] records the guess. A
-//! byte order mark and CRLF are accepted. A bad line is reported and never costs a good one.
+//! (at most so many links from here; the crawl's own limit holds as well). A bare name
+//! (`example.org`, `example.org/docs`) is read as `http://`: servers that speak only https redirect
+//! there, while the reverse guess fails where https is not spoken; [`Seed::scheme_assumed`] records
+//! the guess. A byte order mark and CRLF are accepted. A bad line is reported and never costs a
+//! good one.
 //!
 //! A line with `+` in front, which other crawlers read as a SURT prefix, is refused: scope is set
 //! by the configuration, in one place.

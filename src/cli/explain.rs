@@ -98,7 +98,11 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
         for line in &history {
             let outcome = line.failure.clone().unwrap_or_else(|| line.status.to_string());
             let (at, purpose, then, took) = (&line.at, &line.purpose, &line.then, line.took_ms);
-            row("request", &format!("{at}  {purpose}  {outcome} in {took} ms, then {then}"));
+            let left_out = left_out(line);
+            row(
+                "request",
+                &format!("{at}  {purpose}  {outcome} in {took} ms, then {then}{left_out}"),
+            );
         }
     }
     Ok(if all_known { Exit::Complete } else { Exit::Nothing })
@@ -149,6 +153,21 @@ impl Live {
         self.asked.insert(origin.to_string(), got.entry.clone());
         Ok(Some(got.entry))
     }
+}
+
+/// Says what of an answer was not read, or not kept.
+fn left_out(line: &log::Line) -> String {
+    let mut said = String::new();
+    if let Some(code) = &line.not_extracted {
+        said += &format!("; no links looked for ({code})");
+    }
+    if line.links_dropped > 0 {
+        said += &format!("; {} links left out", number(line.links_dropped.into()));
+    }
+    if let Some(problem) = &line.problem {
+        said += &format!("; not read to its end: {problem}");
+    }
+    said
 }
 
 fn row(name: &str, text: &str) {

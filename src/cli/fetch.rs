@@ -15,7 +15,7 @@ use crate::content::{self, Boilerplate, Content};
 use crate::crawl::block_of;
 use crate::extract::{self, Extracted};
 use crate::fetch::{self, Outcome, Purpose};
-use crate::filter::{Candidate, Directives, Usage};
+use crate::filter::{Candidate, Directives, Found, Usage, Verdict};
 use crate::robots;
 use crate::url::{CrawlUrl, Host};
 
@@ -191,7 +191,7 @@ fn answered(
 ) {
     head(answer, steps);
     let content_type = answer.header_text("content-type");
-    let headers: Vec<String> = answer.header_texts("link").collect();
+    let headers: Vec<String> = answer.header_urls("link").collect();
     let page = extract::Page {
         url,
         content_type: content_type.as_deref(),
@@ -199,12 +199,13 @@ fn answered(
         body: &answer.body,
     };
     let length = answer.body.len() as u64;
-    let gate = bench.filter.extract(answer.status, content_type.as_deref(), length);
+    let is_list = extract::is_list(&page);
+    let gate = bench.filter.extract(answer.status, content_type.as_deref(), length, is_list);
     steps.say("extract gate", gate.to_string());
-    let mut directives = robots::Directives::default();
+    steps.put("extract_gate", json!({ "accept": gate.accept, "code": gate.code() }));
+    let extracted = extract::extract(&page, &config.extract);
+    let directives = directives_of(&extracted, answer, &config.name);
     if gate.accept {
-        let extracted = extract::extract(&page, &config.extract);
-        directives = directives_of(&extracted, answer, &config.name);
         facts(&extracted, steps);
         text(config, &extracted, steps);
         links(bench, url, &extracted, with_links, steps);
@@ -320,24 +321,26 @@ fn text(config: &Config, extracted: &Extracted, steps: &mut Steps) {
     );
 }
 
+/// Judges a link as what it is, or where that is refused as the plain link that it is as well.
+fn verdict_on(bench: &Bench, url: &CrawlUrl, link: &extract::Link) -> Verdict {
+    let plain = Candidate { nofollow: link.rel_nofollow, ..Candidate::link(&link.url, url, 1) };
+    let first = bench.filter.schedule(&match link.kind {
+        kind if kind.is_embed() => Candidate { found: Found::Embed, embed_hops: 1, ..plain },
+        extract::LinkKind::Refresh => Candidate { found: Found::Redirect, redirects: 1, ..plain },
+        _ => plain,
+    });
+    let plain = link.as_link.map(|nofollow| Candidate { nofollow, ..plain });
+    let plain = plain.filter(|_| !first.accept).map(|plain| bench.filter.schedule(&plain));
+    plain.filter(|plain| plain.accept).unwrap_or(first)
+}
+
 fn links(bench: &Bench, url: &CrawlUrl, extracted: &Extracted, all: bool, steps: &mut Steps) {
     let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
     let mut shown = Vec::new();
     let mut accepted = 0u64;
     for link in &extracted.links {
         *kinds.entry(link.kind.as_str()).or_default() += 1;
-        let found = if link.kind.is_embed() {
-            crate::filter::Found::Embed
-        } else {
-            crate::filter::Found::Link
-        };
-        let candidate = Candidate {
-            found,
-            embed_hops: u16::from(link.kind.is_embed()),
-            nofollow: link.rel_nofollow,
-            ..Candidate::link(&link.url, url, 1)
-        };
-        let verdict = bench.filter.schedule(&candidate);
+        let verdict = verdict_on(bench, url, link);
         accepted += u64::from(verdict.accept);
         if all {
             let kind = link.kind.as_str();
@@ -354,7 +357,26 @@ fn links(bench: &Bench, url: &CrawlUrl, extracted: &Extracted, all: bool, steps:
     let total = extracted.links.len();
     let by_kind = if list.is_empty() { String::new() } else { format!(": {}", list.join(", ")) };
     steps.say("links", format!("{total}, {accepted} would be queued{by_kind}"));
-    steps.put("links", json!({ "total": total, "accepted": accepted, "by_kind": kinds }));
+    let dropped = u64::from(extracted.links_dropped) + u64::from(extracted.links_too_long);
+    if dropped > 0 {
+        steps.say("left out", format!("{dropped} links: too many, or too long"));
+    }
+    if extracted.truncated_body {
+        steps.say("left out", "what is longer than extract.body_max or extract.sitemap_max");
+    }
+    for error in &extracted.errors {
+        steps.say("problem", error.clone());
+    }
+    steps.put(
+        "links",
+        json!({
+            "total": total,
+            "accepted": accepted,
+            "dropped": dropped,
+            "unusable": extracted.links_unusable,
+            "by_kind": kinds,
+        }),
+    );
     if all {
         steps.put("link_list", Value::Array(shown));
     }

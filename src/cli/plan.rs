@@ -19,7 +19,7 @@ use crate::crawl::SeedUrl;
 use crate::db::Db;
 use crate::extract::{self, DocumentKind};
 use crate::fetch::{Outcome, Purpose};
-use crate::filter::{Candidate, Filter, Found};
+use crate::filter::{Candidate, Filter};
 use crate::frontier::Rules;
 use crate::robots::Robots;
 use crate::url::{CrawlUrl, Origin};
@@ -282,8 +282,7 @@ fn judge(
     plan: &mut Plan,
 ) {
     plan.listed += 1;
-    let candidate = Candidate { found: Found::Manifest, ..Candidate::link(url, sitemap, 1) };
-    let verdict = bench.filter.schedule(&candidate);
+    let verdict = bench.filter.schedule(&Candidate::link(url, sitemap, 1));
     if !verdict.accept {
         *plan.refused.entry(verdict.code().to_owned()).or_default() += 1;
     } else if url.origin().to_string() == plan.origin && !robots.is_allowed(url) {

@@ -377,6 +377,7 @@ mod tests {
                 via: None,
                 path: String::new(),
                 hops: 0,
+                hops_max: None,
                 discovered: Timestamp::ZERO,
                 state: UrlState::Done(Box::new(done)),
                 attempts: 0,

@@ -4,18 +4,16 @@ use std::collections::HashMap;
 
 use super::checks::United;
 use super::state::State;
+use super::way;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError, Family};
-use crate::filter::{Candidate, Canonized, Found, Reason};
+use crate::filter::{Candidate, Canonized, Found, PageGate, Reason, Scheduled};
 use crate::frontier::{HostStatus, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
-
-/// Letters of a discovery path that are kept.
-const PATH_MAX: usize = 64;
 
 /// The reason of URLs in a part of a host that repeats itself for ever.
 pub(super) const TRAPPED: &str = "trap";
@@ -32,6 +30,18 @@ pub struct Link {
     pub letter: char,
     /// True if the link says rel=nofollow.
     pub nofollow: bool,
+    /// Where a page needs a URL, or refreshes to it, and links to it as well: true if each such
+    /// link says rel=nofollow. None for other links.
+    pub as_link: Option<bool>,
+}
+
+impl Link {
+    /// Returns the plain link that this one is as well.
+    fn otherwise(&self) -> Option<Link> {
+        let nofollow = self.as_link?;
+        let (url, found) = (self.url.clone(), Found::Link);
+        Some(Link { url, found, letter: 'L', nofollow, as_link: None })
+    }
 }
 
 /// The page on which links were found.
@@ -41,6 +51,7 @@ pub(super) struct Via<'a> {
     pub(super) fingerprint: Fingerprint,
     pub(super) path: &'a str,
     pub(super) hops: u16,
+    pub(super) hops_max: Option<u16>,
     /// Its links come last: host or page show what is known already.
     pub(super) stale: bool,
 }
@@ -61,19 +72,36 @@ struct Accepted<'l> {
     own: Fingerprint,
     key: Fingerprint,
     hops: u16,
+    hops_max: Option<u16>,
     priority: Option<u8>,
 }
 
 impl<'l> Accepted<'l> {
-    fn new(
-        link: &'l Link,
-        canonized: Option<Canonized<'_>>,
-        hops: u16,
-        priority: Option<u8>,
-    ) -> Self {
+    fn new(link: &'l Link, canonized: Option<Canonized<'_>>, hops: u16) -> Self {
         let own = link.url.fingerprint();
         let key = canonized.map_or(own, |canonized| canonized.key.fingerprint());
-        Accepted { link, own, key, hops, priority }
+        Accepted { link, own, key, hops, hops_max: None, priority: None }
+    }
+}
+
+/// A link before the schedule gate.
+struct Judged<'l> {
+    link: &'l Link,
+    hops: u16,
+    scheduled: Scheduled<'l>,
+}
+
+impl<'l> Judged<'l> {
+    fn new(gate: &PageGate<'_>, via: &'l Via<'_>, link: &'l Link) -> Self {
+        let hops = via.hops.saturating_add(u16::from(!way::is_free(link.letter)));
+        let path = way::longer(via.path, link.letter);
+        let depth = (hops, via.hops_max);
+        let candidate = way::candidate(&link.url, Some(via.url), &path, depth, link.nofollow);
+        Judged { link, hops, scheduled: gate.schedule(&candidate) }
+    }
+
+    fn is_accepted(&self) -> bool {
+        self.scheduled.verdict.accept
     }
 }
 
@@ -118,6 +146,7 @@ impl State {
                 found: Found::Seed,
                 letter: ' ',
                 nofollow: false,
+                as_link: None,
             })
             .collect();
         let filter = self.filter.clone();
@@ -130,17 +159,19 @@ impl State {
                 self.refuse_found(batch, link, None, &scheduled.verdict, now)?;
                 continue;
             }
-            // A seed with fewer hops to go begins as if it had come the rest of the way already.
-            let most = filter.settings().hops_max;
-            let hops = seed.hops_max.map_or(0, |hops| most.saturating_sub(hops));
-            accepted.push(Accepted::new(link, scheduled.canonized, hops, seed.priority));
+            accepted.push(Accepted {
+                hops_max: seed.hops_max,
+                priority: seed.priority,
+                ..Accepted::new(link, scheduled.canonized, 0)
+            });
         }
         self.admit_new(batch, None, accepted, gate.version(), now)?;
         Ok(self.counters.queued - before)
     }
 
     /// Passes the links of a page through the schedule gate and the URL-seen test, and queues those
-    /// that are new. All meet one filter and one version of the rules (I6), which is returned.
+    /// that are new. What is refused as a part of the page may be a link of it as well. All meet
+    /// one filter and one version of the rules (I6), which is returned.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -154,25 +185,15 @@ impl State {
         let filter = self.filter.clone();
         let rules = self.rules.snapshot();
         let gate = filter.page(&*rules);
-        let embeds_so_far = via.path.chars().rev().take_while(|letter| *letter == 'E').count();
-        let redirects_so_far = via.path.chars().rev().take_while(|letter| *letter == 'R').count();
-        let from_seed = via.path.chars().all(|letter| letter == 'R');
+        let otherwise: Vec<Option<Link>> = links.iter().map(Link::otherwise).collect();
         let mut accepted = Vec::with_capacity(links.len());
-        for link in links {
+        for (link, otherwise) in links.iter().zip(&otherwise) {
             self.counters.discovered += 1;
-            let (embed, redirect) = (link.found == Found::Embed, link.found == Found::Redirect);
-            let hops = via.hops.saturating_add(u16::from(!embed && !redirect));
-            let candidate = Candidate {
-                url: &link.url,
-                via: Some(via.url),
-                found: link.found,
-                hops,
-                embed_hops: if embed { embeds_so_far as u16 + 1 } else { 0 },
-                redirects: if redirect { redirects_so_far as u16 + 1 } else { 0 },
-                from_seed: redirect && from_seed,
-                nofollow: link.nofollow,
-            };
-            let scheduled = gate.schedule(&candidate);
+            let first = Judged::new(&gate, via, link);
+            let plain = otherwise.as_ref().filter(|_| !first.is_accepted());
+            let plain = plain.map(|plain| Judged::new(&gate, via, plain));
+            let Judged { link, hops, scheduled } =
+                plain.filter(Judged::is_accepted).unwrap_or(first);
             if !scheduled.verdict.accept {
                 self.refuse_found(batch, link, Some(via), &scheduled.verdict, now)?;
                 continue;
@@ -184,7 +205,8 @@ impl State {
             if matches!(scheduled.verdict.reason, Reason::SeedRedirect) {
                 self.widen_scope(batch, &link.url);
             }
-            accepted.push(Accepted::new(link, scheduled.canonized, hops, None));
+            let hops_max = via.hops_max;
+            accepted.push(Accepted { hops_max, ..Accepted::new(link, scheduled.canonized, hops) });
         }
         self.admit_new(batch, Some(via), accepted, gate.version(), now)?;
         Ok(gate.version())
@@ -209,7 +231,7 @@ impl State {
                 detail: verdict.reason.to_string(),
                 at: now,
             };
-            let record = new_record(link, via, 0, state, now);
+            let record = new_record(link, via, depth_of(via), state, now);
             urls::put(batch, &self.db, own, &record);
         }
         Ok(())
@@ -229,7 +251,7 @@ impl State {
         if !self.db.has(Family::Urls, &own.to_bytes())? {
             let detail = TRAPPED_DETAIL.to_owned();
             let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
-            let record = new_record(link, Some(via), 0, state, now);
+            let record = new_record(link, Some(via), depth_of(Some(via)), state, now);
             urls::put(batch, &self.db, own, &record);
             self.hold_in_part(&link.url, now)?;
         }
@@ -416,7 +438,7 @@ impl State {
         if let Some(HostStatus::GivenUp { reason, .. }) = status {
             let reason_code = "host-given-up".to_owned();
             let state = UrlState::Failed { reason: reason_code, detail: reason, at: now };
-            let record = new_record(one.link, via, one.hops, state, now);
+            let record = new_record(one.link, via, (one.hops, one.hops_max), state, now);
             urls::put(batch, &self.db, one.own, &record);
             self.counters.failed += 1;
             self.count("host-given-up");
@@ -424,7 +446,8 @@ impl State {
         }
         let place = self.enqueue(batch, host, priority, &Item::Page(one.own))?;
         self.shape.add(one.hops, place.priority);
-        let record = new_record(one.link, via, one.hops, UrlState::Queued(place), now);
+        let record =
+            new_record(one.link, via, (one.hops, one.hops_max), UrlState::Queued(place), now);
         urls::put(batch, &self.db, one.own, &record);
         self.counters.queued += 1;
         Ok(true)
@@ -447,31 +470,30 @@ impl State {
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(batch, &self.db, by, one.own, &how);
         let state = UrlState::Suppressed { by, rules, version, at: now };
-        let record = new_record(one.link, via, one.hops, state, now);
+        let record = new_record(one.link, via, (one.hops, one.hops_max), state, now);
         urls::put(batch, &self.db, one.own, &record);
         Ok(())
     }
 }
 
+/// Returns the depth of a refused URL, which has none of its own, and the limit of its seed.
+fn depth_of(via: Option<&Via<'_>>) -> (u16, Option<u16>) {
+    (0, via.and_then(|via| via.hops_max))
+}
+
 fn new_record(
     link: &Link,
     via: Option<&Via<'_>>,
-    hops: u16,
+    (hops, hops_max): (u16, Option<u16>),
     state: UrlState,
     now: Timestamp,
 ) -> UrlRecord {
-    let mut path = via.map_or(String::new(), |via| via.path.to_owned());
-    if via.is_some() {
-        path.push(link.letter);
-    }
-    if path.len() > PATH_MAX {
-        path.drain(..path.len() - PATH_MAX);
-    }
     UrlRecord {
         url: link.url.as_str().to_owned(),
         via: via.map(|via| via.fingerprint),
-        path,
+        path: via.map_or(String::new(), |via| way::longer(via.path, link.letter)),
         hops,
+        hops_max,
         discovered: now,
         state,
         attempts: 0,

@@ -90,6 +90,16 @@ pub struct Line {
     pub declared: Option<String>,
     /// Links found.
     pub links: u32,
+    /// Links left out, being more than are kept (`extract.links_max`,
+    /// `extract.sitemap_entries_max`) or too long (`extract.url_length_max`).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub links_dropped: u32,
+    /// Why no links were looked for: the reason of the extract gate, as `type-not-extracted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_extracted: Option<String>,
+    /// What kept a part of the body from being read, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Where the text was known, or the links were not followed: the reason of the follow gate,
     /// `followed`, `duplicate-content`, `soft-error` or `page-nofollow`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,6 +126,11 @@ pub struct Line {
     pub offset: Option<u64>,
     /// What follows: `done`, `retry`, `failed`, `busy`, `interrupted`.
     pub then: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A near-duplicate.

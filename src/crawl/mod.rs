@@ -54,6 +54,7 @@ pub mod verify;
 pub mod view;
 mod visit;
 mod watched;
+mod way;
 
 pub use discover::{Link, SeedUrl};
 pub use edge::{Edge, Store};

@@ -264,6 +264,7 @@ pub(super) mod tests {
             via,
             path: if via.is_some() { "R" } else { "L" }.to_owned(),
             hops: 1,
+            hops_max: None,
             discovered: Timestamp::ZERO,
             state,
             attempts: 0,
@@ -405,9 +406,10 @@ pub(super) mod tests {
         let target = |to: &str, from: &str, state: &mut State| {
             let (from, to) = (url(from), url(to));
             let fingerprint = from.fingerprint();
-            let via = Via { url: &from, fingerprint, path: "", hops: 0, stale: false };
-            let found = crate::filter::Found::Redirect;
-            let link = Link { url: to.clone(), found, letter: 'R', nofollow: false };
+            let (path, hops_max) = ("", None);
+            let via = Via { url: &from, fingerprint, path, hops: 0, hops_max, stale: false };
+            let (found, as_link) = (crate::filter::Found::Redirect, None);
+            let link = Link { url: to.clone(), found, letter: 'R', nofollow: false, as_link };
             let mut batch = Batch::default();
             state.discover(&mut batch, &via, &[link], now).unwrap();
             state.commit(batch, now).unwrap();

@@ -427,13 +427,14 @@ mod tests {
         let seeds = std::slice::from_ref(&home);
         state.filter = Arc::new(Filter::new(&Default::default(), seeds).unwrap());
         assert!(!(0..113).any(|_| show(&mut state, 0, true)));
-        let via =
-            Via { url: &home, fingerprint: home.fingerprint(), path: "", hops: 0, stale: false };
+        let (fingerprint, hops_max) = (home.fingerprint(), None);
+        let via = Via { url: &home, fingerprint, path: "", hops: 0, hops_max, stale: false };
         let link = |n: u32| Link {
             url: url(&format!("http://a.example/view/{n}")),
             found: Found::Link,
             letter: 'L',
             nofollow: false,
+            as_link: None,
         };
         let mut links: Vec<Link> = (0..2_000).map(link).collect();
         links.push(Link { url: url("http://a.example/other"), ..link(0) });

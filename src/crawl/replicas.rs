@@ -183,6 +183,7 @@ mod tests {
                 via: None,
                 path: String::new(),
                 hops: 0,
+                hops_max: None,
                 discovered: Timestamp::from_millis(0),
                 state,
                 attempts: 0,

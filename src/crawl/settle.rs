@@ -499,7 +499,7 @@ impl State {
         let mut links: Vec<Link> = Vec::new();
         if let Some(target) = &facts.redirect {
             let (found, url) = (Found::Redirect, target.clone());
-            links.push(Link { url, found, letter: 'R', nofollow: false });
+            links.push(Link { url, found, letter: 'R', nofollow: false, as_link: None });
         }
         let repeats = standing.repeats && !self.shows_other_words(facts)?;
         let directives = Directives {
@@ -521,6 +521,7 @@ impl State {
             fingerprint: waiting.fingerprint,
             path: &waiting.path,
             hops: waiting.hops,
+            hops_max: waiting.hops_max,
             stale: standing.repeats || standing.last || facts.repeats.is_some(),
         };
         let says = !facts.links.is_empty() && (!verdict.accept || facts.repeats.is_some());
@@ -634,13 +635,15 @@ impl State {
     ) -> Result<(), CrawlError> {
         let url = &lease.waiting.url;
         let resolved = sitemaps.iter().filter_map(|sitemap| url.join(sitemap).ok());
-        let link = |url| Link { url, found: Found::Manifest, letter: 'M', nofollow: false };
+        let found = Found::Manifest;
+        let link = |url| Link { url, found, letter: 'M', nofollow: false, as_link: None };
         let links: Vec<Link> = resolved.map(link).collect();
         let via = Via {
             url,
             fingerprint: lease.waiting.fingerprint,
             path: "P",
             hops: lease.waiting.hops,
+            hops_max: lease.waiting.hops_max,
             stale: false,
         };
         self.discover(batch, &via, &links, now)?;
@@ -746,6 +749,9 @@ fn answer_line(line: &mut Line, answer: &Answer, facts: Option<&PageFacts>) {
     line.links = facts.links.len() as u32;
     line.location = facts.redirect.as_ref().map(ToString::to_string);
     line.declared = facts.canonical.as_ref().map(ToString::to_string);
+    line.links_dropped = facts.links_dropped;
+    line.not_extracted = facts.not_extracted.map(str::to_owned);
+    line.problem.clone_from(&facts.problem);
     if let Some(analysis) = &facts.analysis {
         line.text = Some(analysis.text_digest.to_string());
         line.sketch = analysis.sketch.as_ref().map(ToString::to_string);

@@ -384,6 +384,7 @@ fn page_of(place: Place, fingerprint: Fingerprint, record: UrlRecord) -> Option<
         path: record.path,
         via: record.via,
         hops: record.hops,
+        hops_max: record.hops_max,
         attempts: record.attempts,
         errand: Errand::Page,
     })
@@ -393,7 +394,8 @@ fn errand_of(place: Place, url: &str, path: &str, errand: Errand) -> Option<Wait
     let url = CrawlUrl::parse(url).ok()?;
     let fingerprint = url.fingerprint();
     let path = path.to_owned();
-    Some(Waiting { place, url, fingerprint, path, via: None, hops: 0, attempts: 0, errand })
+    let (hops, hops_max, attempts) = (0, None, 0);
+    Some(Waiting { place, url, fingerprint, path, via: None, hops, hops_max, attempts, errand })
 }
 
 #[cfg(test)]

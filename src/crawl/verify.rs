@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::archive::{RecordAt, read_at};
 use crate::db::families::meta::QueueShape;
 use crate::db::families::queue::{self, Item};
-use crate::db::families::{hosts, meta};
+use crate::db::families::{hosts, meta, urls};
 use crate::db::{Db, DbError, Family};
 use crate::frontier::{HostId, Place, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -109,7 +109,7 @@ fn ledger(
     let step = named.div_ceil(records_max.max(1)).max(1);
     db.scan(Family::Urls, &[], &[], |key, value| {
         let fingerprint = Fingerprint(u128::from_be_bytes(key.try_into().unwrap_or_default()));
-        let record: crate::frontier::UrlRecord = match Db::decode(Family::Urls, key, value) {
+        let record = match urls::decode(key, value) {
             Ok(record) => record,
             Err(error) => {
                 report.add("damaged-row", error.to_string());
@@ -118,6 +118,8 @@ fn ledger(
         };
         match CrawlUrl::parse(&record.url) {
             Ok(url) if url.fingerprint() == fingerprint => {}
+            // The normal form of an earlier version, which left `^` as it is.
+            Ok(url) if Fingerprint::of_url(url.host_str(), &record.url) == fingerprint => {}
             _ => report.add("wrong-key", format!("{} stands under {fingerprint}", record.url)),
         }
         let word = match &record.state {
@@ -149,7 +151,7 @@ fn ledger(
 fn count_records(db: &Db) -> Result<u64, DbError> {
     let mut named = 0;
     db.scan(Family::Urls, &[], &[], |key, value| {
-        let record = Db::decode::<crate::frontier::UrlRecord>(Family::Urls, key, value);
+        let record = urls::decode(key, value);
         if let Ok(UrlState::Done(done)) = record.map(|record| record.state) {
             named += u64::from(done.record.is_some());
         }
@@ -182,6 +184,7 @@ fn check_record(dir: &Path, url: &str, at: &RecordAt, report: &mut StateReport) 
     report.records += 1;
     match read_at(dir, at, 0) {
         Ok(record) if record.head.uri() == url => {}
+        Ok(record) if CrawlUrl::parse(url).is_ok_and(|url| record.head.uri() == url.as_str()) => {}
         Ok(record) => {
             let found = record.head.uri().to_owned();
             let detail = format!("{url} at {} offset {}: it is of {found}", at.file, at.offset);
@@ -254,4 +257,46 @@ fn counters(db: &Db, report: &mut StateReport) -> Result<(), DbError> {
         report.add("wrong-count", detail);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::db::{Batch, MemoryEnv};
+    use crate::frontier::UrlRecord;
+
+    /// Checks a state with one URL, which stands under this key.
+    fn check(text: &str, key: Fingerprint, want: &[&str]) {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let [reason, detail] = ["excluded", "matches `exclude`"].map(str::to_owned);
+        let record = UrlRecord {
+            url: text.to_owned(),
+            via: None,
+            path: "L".to_owned(),
+            hops: 0,
+            hops_max: None,
+            discovered: Timestamp::ZERO,
+            state: UrlState::Refused { reason, detail, at: Timestamp::ZERO },
+            attempts: 0,
+            busy: 0,
+        };
+        let counters = meta::Counters { discovered: 1, refused: 1, ..Default::default() };
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &db, key, &record);
+        meta::put_counters(&mut batch, &db, &counters);
+        db.commit(batch).unwrap();
+        let report = verify_state(&db, None, 0).unwrap();
+        let codes: Vec<_> = report.problems.iter().map(|fault| fault.code).collect();
+        assert_eq!(codes, want, "{text}");
+    }
+
+    #[test]
+    fn a_url_stands_under_its_key_also_if_that_is_of_an_older_normal_form() {
+        let of = |text: &str| Fingerprint::of_url("a.test", text);
+        check("http://a.test/x^y", of("http://a.test/x^y"), &[]);
+        check("http://a.test/x%5Ey", of("http://a.test/x%5Ey"), &[]);
+        check("http://a.test/x", of("http://a.test/y"), &["wrong-key"]);
+    }
 }

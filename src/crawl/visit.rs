@@ -11,6 +11,7 @@ use super::discover::Link;
 use super::edge::{Edge, Store};
 use super::names;
 use super::near::{Near, nearest};
+use super::way;
 use crate::archive::{ArchiveError, Capture, Profile, RevisitOf, Written};
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
@@ -21,7 +22,7 @@ use crate::db::{Db, DbError};
 use crate::dns::{DnsFailure, Resolve};
 use crate::extract;
 use crate::fetch::{Answer, Failed, Failure, Fetch, Outcome, Purpose, Request, Truncated};
-use crate::filter::{Filter, Found};
+use crate::filter::{Filter, Found, Reason, Verdict};
 use crate::frontier::group_of_address;
 use crate::robots::{self, Directives, Validators};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -89,6 +90,12 @@ pub(super) struct Visit {
 pub(super) struct PageFacts {
     pub(super) mime: String,
     pub(super) links: Vec<Link>,
+    /// Links that were left out, being too many or too long.
+    pub(super) links_dropped: u32,
+    /// Code of the reason for which no links were looked for.
+    pub(super) not_extracted: Option<&'static str>,
+    /// What kept a part of the body from being read.
+    pub(super) problem: Option<String>,
     pub(super) canonical: Option<CrawlUrl>,
     pub(super) redirect: Option<CrawlUrl>,
     pub(super) directives: Directives,
@@ -110,9 +117,6 @@ pub(super) enum VisitError {
     Db(DbError),
     Archive(ArchiveError),
 }
-
-/// Discovery path of a sitemap that robots.txt declares: prerequisite, manifest.
-pub(super) const SITEMAP_PATH: &str = "PM";
 
 /// Waits between two tries to write a capture to a full disk.
 const FULL_DISK_PAUSE: Duration = Duration::from_secs(5);
@@ -297,15 +301,16 @@ fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Cap
 
 fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     let content_type = answer.header_text("content-type");
-    let mime = media_type(content_type.as_deref().unwrap_or_default());
     let redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308)
-        .then(|| answer.header_text("location"))
+        .then(|| answer.header_url("location"))
         .flatten()
         .and_then(|location| task.url.join(&location).ok());
-    let tags: Vec<String> = answer.header_texts("x-robots-tag").collect();
     let mut facts = PageFacts {
-        mime,
+        mime: media_type(content_type.as_deref().unwrap_or_default()),
         links: Vec::new(),
+        links_dropped: 0,
+        not_extracted: None,
+        problem: None,
         canonical: None,
         redirect,
         directives: Directives::default(),
@@ -316,41 +321,90 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         near: None,
         junk: None,
     };
-    let length = answer.body.len() as u64;
-    // What robots.txt declares is a sitemap, whatever its type says.
-    let sitemap = task.path == SITEMAP_PATH;
-    let typed = content_type.as_deref().filter(|_| !sitemap);
-    let gate = task.tools.filter.extract(answer.status, typed, length);
-    let mut meta = Vec::new();
-    if gate.accept {
-        let link_headers: Vec<String> = answer.header_texts("link").collect();
-        let page = extract::Page {
-            url: &task.url,
-            content_type: content_type.as_deref(),
-            link_headers: &link_headers,
-            body: &answer.body,
-        };
-        let extract = if sitemap { extract::extract_sitemap } else { extract::extract };
-        let mut extracted = extract(&page, &task.tools.extract);
-        meta = std::mem::take(&mut extracted.meta_robots);
-        if (200..300).contains(&answer.status) {
-            judge_text(task, &extracted, &mut facts)?;
-        }
-        facts.canonical = extracted.canonical;
-        facts.title = extracted.title;
-        facts.links = extracted.links.into_iter().map(link_of).collect();
-        let refresh = answer.header_text("refresh");
-        let refresh = refresh.as_deref().and_then(extract::refresh_target);
-        if let Some(url) = refresh.and_then(|target| task.url.join(target).ok()) {
-            facts.links.push(Link { url, found: Found::Redirect, letter: 'R', nofollow: false });
-        }
-    }
+    let link_headers: Vec<String> = answer.header_urls("link").collect();
+    let page = extract::Page {
+        url: &task.url,
+        content_type: content_type.as_deref(),
+        link_headers: &link_headers,
+        body: &answer.body,
+    };
+    let meta = read_page(task, answer, &page, &mut facts)?;
+    let tags: Vec<String> = answer.header_texts("x-robots-tag").collect();
     facts.directives = Directives::read(
         meta.iter().map(|(name, content)| (name.as_str(), content.as_str())),
         tags.iter().map(String::as_str),
         &task.tools.agent,
     );
     Ok(facts)
+}
+
+/// Reads body and header fields as far as the extract gate allows; returns what the page itself
+/// asks of robots, which holds whether its links are looked for or not.
+fn read_page(
+    task: &Task,
+    answer: &Answer,
+    page: &extract::Page<'_>,
+    facts: &mut PageFacts,
+) -> Result<Vec<(String, String)>, DbError> {
+    let (settings, length) = (&task.tools.extract, answer.body.len() as u64);
+    // What robots.txt or an index names as a sitemap is one, whatever its type says.
+    let sitemap = way::is_sitemap(&task.path);
+    let is_list = sitemap || extract::is_list(page);
+    let typed = page.content_type.filter(|_| !sitemap);
+    let gate = task.tools.filter.extract(answer.status, typed, length, is_list);
+    if !gate.accept {
+        facts.not_extracted = Some(gate.code());
+        if leads_by_its_head(&gate) {
+            let head = extract::Page { body: &[], ..*page };
+            take_links(&task.url, extract::extract(&head, settings), answer, facts);
+        }
+        let is_html = extract::is_html(page);
+        return Ok(if is_html { extract::extract(page, settings).meta_robots } else { Vec::new() });
+    }
+    let extract = if sitemap { extract::extract_sitemap } else { extract::extract };
+    let mut extracted = extract(page, settings);
+    let meta = std::mem::take(&mut extracted.meta_robots);
+    if (200..300).contains(&answer.status) {
+        judge_text(task, &extracted, facts)?;
+    }
+    facts.title = extracted.title.take();
+    facts.problem = problem(&extracted);
+    take_links(&task.url, extracted, answer, facts);
+    Ok(meta)
+}
+
+/// Returns true where the gate refuses a body and not what is said before it.
+fn leads_by_its_head(gate: &Verdict) -> bool {
+    matches!(gate.reason, Reason::EmptyBody | Reason::TooLongToExtract(_))
+}
+
+/// Takes over the links of a page, with that of its `Refresh` header.
+fn take_links(
+    url: &CrawlUrl,
+    extracted: extract::Extracted,
+    answer: &Answer,
+    facts: &mut PageFacts,
+) {
+    facts.canonical = extracted.canonical;
+    facts.links_dropped = extracted.links_dropped.saturating_add(extracted.links_too_long);
+    facts.links = extracted.links.into_iter().map(link_of).collect();
+    let refresh = answer.header_url("refresh");
+    let refresh = refresh.as_deref().and_then(extract::refresh_target);
+    if let Some(url) = refresh.and_then(|target| url.join(target).ok()) {
+        let (found, letter) = (Found::Redirect, 'R');
+        facts.links.push(Link { url, found, letter, nofollow: false, as_link: None });
+    }
+}
+
+/// Bytes of what is said about a body that could not be read to its end.
+const PROBLEM_MAX: usize = 200;
+
+/// Says what kept a part of a body from being read.
+fn problem(extracted: &extract::Extracted) -> Option<String> {
+    let cut = extracted.truncated_body.then(|| "longer than what is read".to_owned());
+    let mut said = extracted.errors.first().cloned().or(cut)?;
+    said.truncate(said.floor_char_boundary(PROBLEM_MAX));
+    Some(said)
 }
 
 /// Returns the media type of a `Content-Type`, without what cannot stand in one and would only do
@@ -366,14 +420,14 @@ const MEDIA_TYPE_MAX: usize = 255;
 
 fn link_of(link: extract::Link) -> Link {
     let letter = link.kind.hop_letter();
-    let found = match letter {
-        'E' => Found::Embed,
-        'R' => Found::Redirect,
-        'M' => Found::Manifest,
-        'I' => Found::Inferred,
-        _ => Found::Link,
-    };
-    Link { url: link.url, found, letter, nofollow: link.rel_nofollow }
+    let as_link = link.as_link.filter(|_| way::is_free(letter));
+    Link {
+        url: link.url,
+        found: way::found_by(letter),
+        letter,
+        nofollow: link.rel_nofollow,
+        as_link,
+    }
 }
 
 thread_local! {
@@ -523,7 +577,7 @@ pub fn robots_outcome(
         Outcome::Answer(answer) => answer,
     };
     if matches!(answer.status, 301 | 302 | 303 | 307 | 308) {
-        let target = answer.header_text("location").and_then(|to| url.join(&to).ok());
+        let target = answer.header_url("location").and_then(|to| url.join(&to).ok());
         return match target {
             Some(target) if target.has_bad_port() => {
                 let detail = format!("it redirects to port {}", target.port());

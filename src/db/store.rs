@@ -231,13 +231,28 @@ impl Db {
         key: &[u8],
         bytes: &[u8],
     ) -> Result<T, DbError> {
+        Self::decode_version(1, family, key, bytes)
+    }
+
+    /// Decodes a stored value of this version.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Corrupt`] with the key.
+    pub(super) fn decode_version<T: DeserializeOwned>(
+        wanted: u8,
+        family: Family,
+        key: &[u8],
+        bytes: &[u8],
+    ) -> Result<T, DbError> {
         let corrupt = |why: String| DbError::Corrupt {
             family: family.name(),
             key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
             why,
         };
         match bytes.split_first() {
-            Some((1, rest)) => postcard::from_bytes(rest).map_err(|e| corrupt(e.to_string())),
+            Some((version, rest)) if *version == wanted => {
+                postcard::from_bytes(rest).map_err(|e| corrupt(e.to_string()))
+            }
             Some((version, _)) => Err(corrupt(format!("value of version {version}"))),
             None => Err(corrupt("empty value".to_owned())),
         }
@@ -387,7 +402,19 @@ impl Batch {
 
     /// Puts a value of version 1.
     pub fn put<T: Serialize>(&mut self, db: &Db, family: Family, key: &[u8], value: &T) {
-        let bytes = postcard::to_extend(value, vec![1])
+        self.put_version(1, db, family, key, value);
+    }
+
+    /// Puts a value of this version.
+    pub(super) fn put_version<T: Serialize>(
+        &mut self,
+        version: u8,
+        db: &Db,
+        family: Family,
+        key: &[u8],
+        value: &T,
+    ) {
+        let bytes = postcard::to_extend(value, vec![version])
             .expect("stored types are plain data, which postcard always encodes");
         self.0.put_cf(db.handle(family), key, bytes);
     }

@@ -12,6 +12,7 @@ use super::links::References;
 use super::page_links::relation;
 use super::settings::Settings;
 use super::sitemap;
+use super::xhtml;
 
 /// Links taken from the `Link` headers of one answer.
 const HEADER_LINKS_MAX: usize = 256;
@@ -31,15 +32,42 @@ pub fn extract_sitemap(page: &Page<'_>, settings: &Settings) -> Extracted {
     extract_as(page, kind, settings)
 }
 
+/// Tells whether a page shows itself to be a sitemap or a feed, whose links have bounds of their
+/// own: [`Settings::sitemap_max`] and [`Settings::sitemap_entries_max`].
+pub fn is_list(page: &Page<'_>) -> bool {
+    is_list_kind(kind::of(page))
+}
+
+/// Tells whether a page is HTML, and so may ask something of robots.
+pub fn is_html(page: &Page<'_>) -> bool {
+    kind::of(page) == DocumentKind::Html
+}
+
+fn is_list_kind(kind: DocumentKind) -> bool {
+    use DocumentKind::{Feed, Sitemap, SitemapIndex, SitemapText};
+    matches!(kind, Sitemap | SitemapIndex | SitemapText | Feed)
+}
+
+fn links_max(kind: DocumentKind, settings: &Settings) -> usize {
+    if is_list_kind(kind) {
+        settings.sitemap_entries_max.saturating_add(HEADER_LINKS_MAX)
+    } else {
+        settings.links_max
+    }
+}
+
 fn extract_as(page: &Page<'_>, kind: DocumentKind, settings: &Settings) -> Extracted {
     let mut facts = Extracted::empty(page.url, kind);
-    let mut references = References::new(settings);
+    let mut references = References::new(links_max(kind, settings));
     header_links(page, &mut references);
     let body = &page.body[..page.body.len().min(settings.body_max.as_len())];
     match kind {
-        DocumentKind::Html => {
+        DocumentKind::Html | DocumentKind::Svg => {
             facts.truncated_body = body.len() < page.body.len();
-            let (text, encoding) = text_of(page, body, settings, &mut facts);
+            let (mut text, encoding) = text_of(page, body, settings, &mut facts);
+            if kind == DocumentKind::Html && kind::is_xml(page) {
+                text = xhtml::with_end_tags(text);
+            }
             let forms = html::read(&text, encoding, settings, &mut facts, &mut references);
             references.resolve(page.url, encoding, settings, &mut facts);
             forms.finish(page.url, encoding, settings, &mut facts);
@@ -95,7 +123,7 @@ fn sitemap_links(
             facts.kind = found.kind;
             facts.charset = found.charset;
             facts.truncated_body = found.truncated_body;
-            facts.truncated_links = found.truncated_entries;
+            facts.links_dropped = found.dropped;
             facts.errors.extend(found.problem);
             let kind = match found.kind {
                 DocumentKind::SitemapIndex => LinkKind::Sitemap,

@@ -42,7 +42,8 @@ pub(super) struct Shape {
 impl Shape {
     const INLINE: Shape = Shape { nest: Nest::Inline, block: None, hidden: false, region: None };
 
-    const BARRIER: Shape = Shape { nest: Nest::Barrier, ..Shape::INLINE };
+    /// Holds ends of outer elements back and is nothing else.
+    pub(super) const BARRIER: Shape = Shape { nest: Nest::Barrier, ..Shape::INLINE };
 
     const fn block(nest: Nest, tag: BlockTag) -> Self {
         Shape { nest, block: Some(tag), hidden: false, region: None }

@@ -30,6 +30,8 @@ pub enum DocumentKind {
     SitemapText,
     /// RSS or Atom.
     Feed,
+    /// A drawing.
+    Svg,
     /// Anything else: no links are looked for.
     Other,
 }
@@ -44,6 +46,7 @@ impl DocumentKind {
             DocumentKind::SitemapIndex => "sitemap-index",
             DocumentKind::SitemapText => "sitemap-text",
             DocumentKind::Feed => "feed",
+            DocumentKind::Svg => "svg",
             DocumentKind::Other => "other",
         }
     }
@@ -64,7 +67,7 @@ pub enum LinkKind {
     Alternate,
     /// `link rel=alternate` with the type of a feed.
     Feed,
-    /// Any other `link rel` that names a document (`next`, `license`, `search`, ...).
+    /// Any other `link rel` that names a document (`next`, `license`, `search`, `prefetch`, ...).
     LinkRel,
     /// Any other relation in a `Link` header.
     LinkHeader,
@@ -96,7 +99,7 @@ pub enum LinkKind {
     Stylesheet,
     /// `link rel=icon` and its kin.
     Icon,
-    /// `link rel=preload`, `modulepreload`, `prefetch`.
+    /// `link rel=preload`, `modulepreload`.
     Preload,
     /// `link rel=manifest`.
     Manifest,
@@ -117,11 +120,12 @@ impl LinkKind {
     }
 
     /// Returns the letter that a hop over this link adds to the discovery path: E embed, R
-    /// reference to go elsewhere at once, M manifest of URLs, L link.
+    /// reference to go elsewhere at once, M manifest of URLs, L link. What a manifest lists is
+    /// linked to: the letter tells sitemaps from the pages that they name.
     pub fn hop_letter(self) -> char {
         match self {
             LinkKind::Refresh => 'R',
-            LinkKind::Sitemap | LinkKind::SitemapEntry | LinkKind::FeedEntry => 'M',
+            LinkKind::Sitemap => 'M',
             kind if kind.is_embed() => 'E',
             _ => 'L',
         }
@@ -177,6 +181,10 @@ pub struct Link {
     pub kind: LinkKind,
     /// True where every occurrence on the page carries `rel=nofollow`.
     pub rel_nofollow: bool,
+    /// Where the page leads there by a link that is neither an embed nor a refresh, whatever else
+    /// it does with the URL: true if each such link carries `rel=nofollow`. None without such a
+    /// link.
+    pub as_link: Option<bool>,
     /// The anchor text, whitespace folded; empty where there is none. Bounded by `label_max`.
     pub text: String,
     /// The reference as written, character references decoded.
@@ -301,6 +309,8 @@ pub struct Extracted {
     pub truncated_body: bool,
     /// True if the page has more text than was kept.
     pub truncated_text: bool,
+    /// References, or entries of a list, dropped because there were as many as are kept.
+    pub links_dropped: u32,
     /// References dropped because their URL is too long.
     pub links_too_long: u32,
     /// References dropped because they are no http(s) URL: `mailto:`, `javascript:`, bad syntax.
@@ -328,6 +338,7 @@ impl Extracted {
             truncated_links: false,
             truncated_body: false,
             truncated_text: false,
+            links_dropped: 0,
             links_too_long: 0,
             links_unusable: 0,
             errors: Vec::new(),

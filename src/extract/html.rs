@@ -171,6 +171,7 @@ impl<'d> Reader<'d, '_> {
         };
         let shape = match namespace {
             Namespace::Html if in_svg && name == "foreignobject" => Shape::of_foreign(&name),
+            Namespace::Html if self.is_shadow_root(&name) => Shape::BARRIER,
             Namespace::Html => Shape::of(&name),
             Namespace::Svg | Namespace::MathMl => Shape::of_foreign(&name),
         };
@@ -233,7 +234,7 @@ impl<'d> Reader<'d, '_> {
             is_block: shape.block.is_some(),
             is_form: is_html && name == "form",
             hidden: parent.hidden || hidden,
-            inert: parent.inert || (is_html && name == "template"),
+            inert: parent.inert || (is_html && name == "template" && !self.is_shadow_root(name)),
             svg: match name {
                 "svg" => true,
                 "foreignobject" | "title" | "desc" => false,
@@ -250,6 +251,12 @@ impl<'d> Reader<'d, '_> {
                 Ok(())
             }));
         }
+    }
+
+    /// Tells whether a `template` is shown in its place, without a script (WHATWG HTML §4.12.3).
+    fn is_shadow_root(&self, name: &str) -> bool {
+        let is_mode = |mode| self.attributes.is("shadowrootmode", mode);
+        name == "template" && (is_mode("open") || is_mode("closed"))
     }
 
     fn place(&mut self, parent: Place, name: &str, shape: Shape, role: Option<Region>) -> Place {
@@ -459,7 +466,7 @@ impl<'d> Reader<'d, '_> {
 }
 
 /// Returns the name in a start tag, in lower case.
-fn tag_name(tag: &str) -> Cow<'_, str> {
+pub(super) fn tag_name(tag: &str) -> Cow<'_, str> {
     let name = tag.strip_prefix('<').unwrap_or(tag);
     let is_end = |b: u8| matches!(b, b'\t' | b'\n' | 0x0C | b'\r' | b' ' | b'/' | b'>');
     let end = name.bytes().position(is_end).unwrap_or(name.len());

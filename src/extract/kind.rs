@@ -30,15 +30,13 @@ const HTML_OPENINGS: [&[u8]; 17] = [
 
 /// Decides what a page is.
 pub(super) fn of(page: &Page<'_>) -> DocumentKind {
-    let declared = page.content_type.unwrap_or_default();
-    let declared = declared.split([';', ',']).next().unwrap_or_default().trim();
-    let declared = declared.to_ascii_lowercase();
-    match declared.as_str() {
+    match declared(page).as_str() {
         // Feeds and sitemaps are often sent as HTML; no HTML begins so.
         "text/html" | "application/xhtml+xml" => {
             by_root(page.body).filter(|kind| is_list(*kind)).unwrap_or(DocumentKind::Html)
         }
         "text/css" => DocumentKind::Css,
+        "image/svg+xml" => DocumentKind::Svg,
         "text/xml" | "application/xml" => by_root(page.body).unwrap_or(DocumentKind::Other),
         "application/rss+xml" | "application/atom+xml" | "application/rdf+xml" => {
             by_root(page.body).unwrap_or(DocumentKind::Feed)
@@ -56,6 +54,18 @@ pub(super) fn of(page: &Page<'_>) -> DocumentKind {
         }
         _ => DocumentKind::Other,
     }
+}
+
+/// Tells whether a page is declared to be XML, so that `<x/>` is an empty element.
+pub(super) fn is_xml(page: &Page<'_>) -> bool {
+    let declared = declared(page);
+    declared.ends_with("+xml") || matches!(declared.as_str(), "text/xml" | "application/xml")
+}
+
+/// Returns the declared type without parameters, in lower case.
+fn declared(page: &Page<'_>) -> String {
+    let declared = page.content_type.unwrap_or_default();
+    declared.split([';', ',']).next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 fn is_list(kind: DocumentKind) -> bool {
@@ -105,13 +115,13 @@ fn by_root(body: &[u8]) -> Option<DocumentKind> {
     let mut rest = &head[..];
     loop {
         rest = rest.trim_ascii_start();
-        let end: &[u8] = match rest {
-            [b'<', b'?', ..] => b"?>",
-            [b'<', b'!', b'-', b'-', ..] => b"-->",
-            [b'<', b'!', ..] => b">",
+        let length = match rest {
+            [b'<', b'?', ..] => after(rest, b"?>")?,
+            [b'<', b'!', b'-', b'-', ..] => after(rest, b"-->")?,
+            [b'<', b'!', ..] => doctype_length(rest)?,
             _ => break,
         };
-        rest = &rest[memchr::memmem::find(rest, end)? + end.len()..];
+        rest = &rest[length..];
     }
     let name = rest.strip_prefix(b"<")?;
     let end = name.iter().position(|b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/'))?;
@@ -122,6 +132,29 @@ fn by_root(body: &[u8]) -> Option<DocumentKind> {
         b"rss" | b"rdf" | b"feed" => Some(DocumentKind::Feed),
         b"html" => Some(DocumentKind::Html),
         _ => None,
+    }
+}
+
+/// Returns how much of the text ends with the first `end`.
+fn after(text: &[u8], end: &[u8]) -> Option<usize> {
+    memchr::memmem::find(text, end).map(|at| at + end.len())
+}
+
+/// Returns the length of a document type declaration: a `>` in quotes, in a comment or in the
+/// internal subset does not end it.
+fn doctype_length(text: &[u8]) -> Option<usize> {
+    let (mut at, mut inside) = (0, false);
+    loop {
+        at += match text.get(at)? {
+            b'>' if !inside => return Some(at + 1),
+            quote @ (b'"' | b'\'') => 1 + after(&text[at + 1..], &[*quote])?,
+            b'<' if text[at..].starts_with(b"<!--") => after(&text[at..], b"-->")?,
+            bracket @ (b'[' | b']') => {
+                inside = *bracket == b'[';
+                1
+            }
+            _ => 1,
+        };
     }
 }
 
@@ -146,6 +179,9 @@ mod tests {
         check(url, Some("text/css"), "<html>", Css);
         check(url, Some("application/xml"), "<!-- x --><a:urlset xmlns:a='y'>", Sitemap);
         check(url, Some("text/xml"), "<!DOCTYPE html><html>", Html);
+        let subset = "<!DOCTYPE rss [<!-- it's > --><!ENTITY a ']>'><!ENTITY b \"c\">]><rss>";
+        check(url, Some("text/xml"), subset, Feed);
+        check(url, Some("text/xml"), "<!DOCTYPE rss SYSTEM 'x>y' [ <!ENTITY a '", Other);
         check(url, Some("text/xml"), "<svg>", Other);
         check(url, Some("image/png"), "<html>", Other);
         check(url, Some("text/plain"), "<html>", Other);

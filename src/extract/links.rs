@@ -4,18 +4,20 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use encoding_rs::Encoding;
-use url::Url;
+use url::EncodingOverride;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::facts::{Extracted, Link, LinkKind};
 use super::settings::Settings;
-use crate::url::{CrawlUrl, UrlError};
+use crate::url::{CrawlUrl, UrlError, resolve_from};
 
 /// A reference as found.
 struct Reference {
     raw: String,
     kind: LinkKind,
     nofollow: bool,
+    /// As [`Link::as_link`].
+    as_link: Option<bool>,
     text: String,
     /// `Link` headers are resolved against the URL of the answer, whatever `base` says.
     ignores_base: bool,
@@ -26,20 +28,24 @@ struct Reference {
 pub(super) struct References {
     found: Vec<Reference>,
     by_text: HashMap<u64, u32>,
+    links_max: usize,
     found_max: usize,
-    full: bool,
+    /// References that found no room.
+    dropped: u32,
     /// The first canonical link, kept apart since the same text may also be an ordinary link.
     canonical: Option<(String, bool)>,
 }
 
 impl References {
-    pub(super) fn new(settings: &Settings) -> Self {
+    /// Returns room for so many links.
+    pub(super) fn new(links_max: usize) -> Self {
         References {
             found: Vec::new(),
             by_text: HashMap::new(),
+            links_max,
             // Differently written references may be one URL, so a few more than links are kept.
-            found_max: settings.links_max.saturating_mul(2),
-            full: false,
+            found_max: links_max.saturating_mul(2),
+            dropped: 0,
             canonical: None,
         }
     }
@@ -63,15 +69,22 @@ impl References {
             let known = &mut self.found[number as usize];
             known.kind = known.kind.stronger(kind);
             known.nofollow &= nofollow;
+            known.as_link = either(known.as_link, as_link(kind, nofollow));
             return Some(number);
         }
         if self.found.len() >= self.found_max {
-            self.full = true;
+            self.dropped = self.dropped.saturating_add(1);
             return None;
         }
         let number = u32::try_from(self.found.len()).ok()?;
-        let raw = raw.to_owned();
-        self.found.push(Reference { raw, kind, nofollow, text: String::new(), ignores_base: base });
+        self.found.push(Reference {
+            raw: raw.to_owned(),
+            kind,
+            nofollow,
+            as_link: as_link(kind, nofollow),
+            text: String::new(),
+            ignores_base: base,
+        });
         self.by_text.insert(key, number);
         Some(number)
     }
@@ -89,7 +102,7 @@ impl References {
         settings: &Settings,
         facts: &mut Extracted,
     ) {
-        facts.truncated_links |= self.full;
+        facts.links_dropped = facts.links_dropped.saturating_add(self.dropped);
         facts.canonical = self.canonical.and_then(|(raw, ignores_base)| {
             let base = if ignores_base { document } else { &facts.base };
             resolve(base, &raw, encoding, settings.url_length_max).ok()
@@ -111,27 +124,42 @@ impl References {
             let key = xxh3_64(url.as_str().as_bytes());
             if let Some(&known) = by_url.get(&key) {
                 merge(&mut facts.links[known], reference);
-            } else if facts.links.len() < settings.links_max {
+            } else if facts.links.len() < self.links_max {
                 by_url.insert(key, facts.links.len());
                 facts.links.push(Link {
                     url,
                     kind: reference.kind,
                     rel_nofollow: reference.nofollow,
+                    as_link: reference.as_link,
                     text: reference.text,
                     raw: reference.raw,
                 });
             } else {
-                facts.truncated_links = true;
+                facts.links_dropped = facts.links_dropped.saturating_add(1);
             }
         }
+        facts.truncated_links |= facts.links_dropped > 0;
     }
 }
 
 fn merge(known: &mut Link, again: Reference) {
     known.kind = known.kind.stronger(again.kind);
     known.rel_nofollow &= again.nofollow;
+    known.as_link = either(known.as_link, again.as_link);
     if known.text.is_empty() {
         known.text = again.text;
+    }
+}
+
+/// Returns what a reference adds to [`Link::as_link`].
+fn as_link(kind: LinkKind, nofollow: bool) -> Option<bool> {
+    (!kind.is_embed() && kind != LinkKind::Refresh).then_some(nofollow)
+}
+
+fn either(known: Option<bool>, again: Option<bool>) -> Option<bool> {
+    match (known, again) {
+        (Some(known), Some(again)) => Some(known && again),
+        (known, again) => known.or(again),
     }
 }
 
@@ -157,27 +185,14 @@ pub(super) fn resolve(
     }
     let encode = query_encoder(encoding);
     let output = encoding.output_encoding();
-    let parsed = Url::options()
-        .base_url(Some(base.as_url()))
-        .encoding_override((output != encoding_rs::UTF_8).then_some(&encode))
-        .parse(raw)
-        .map_err(UrlError::Syntax)
-        .map(with_caret_escaped)
-        .and_then(CrawlUrl::from_url);
-    match parsed {
+    let encode: EncodingOverride<'_> =
+        if output == encoding_rs::UTF_8 { None } else { Some(&encode) };
+    let parsed = resolve_from(base.as_url(), raw, encode).map_err(UrlError::Syntax);
+    match parsed.and_then(CrawlUrl::from_url) {
         Ok(url) if url.as_str().len() > length_max => Err(Unusable::TooLong),
         Ok(url) => Ok(url),
         Err(_) => Err(Unusable::NotCrawlable),
     }
-}
-
-/// Escapes `^` in the path, as the standard has asked for since 2023 and the `url` crate does not.
-fn with_caret_escaped(mut url: Url) -> Url {
-    if url.path().contains('^') {
-        let path = url.path().replace('^', "%5E");
-        url.set_path(&path);
-    }
-    url
 }
 
 fn starts_with_ignoring_case(text: &str, start: &str) -> bool {

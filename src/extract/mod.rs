@@ -9,9 +9,9 @@
 //! parts is kept on a stack of open elements of bounded depth. The facts agree with what a browser
 //! without scripts would see; where a document is not well formed, the tokens decide.
 //!
-//! What this module does not do: guess at URLs in scripts or in text; judge links (`filter`) or
-//! find the main text (`content`); fetch anything that an XML entity, a style sheet or a frame
-//! names; parse robots.txt (`robots`).
+//! What this module does not do: guess at URLs in scripts, in text or in the `srcdoc` of a frame;
+//! judge links (`filter`) or find the main text (`content`); fetch anything that an XML entity, a
+//! style sheet or a frame names; parse robots.txt (`robots`).
 //!
 //! Sources: WHATWG HTML (§13.2.3 encodings, §13.2.5 tokens, §4.8.4 `srcset`, §4.2.5.3 refresh),
 //! WHATWG Encoding, CSS Syntax Level 3, RFC 8288 (`Link`), sitemaps.org 0.9, RSS 0.9x to 2.0,
@@ -34,12 +34,13 @@ mod settings;
 mod sitemap;
 mod srcset;
 mod text;
+mod xhtml;
 
 #[cfg(test)]
 mod tests;
 
 pub use charset::{CharsetSource, decode};
-pub use document::{extract, extract_sitemap};
+pub use document::{extract, extract_sitemap, is_html, is_list};
 pub use facts::{
     BlockTag, DocumentKind, Extracted, Form, FormField, Link, LinkKind, Page, Region, SitemapEntry,
     TextBlock,

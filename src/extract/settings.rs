@@ -11,7 +11,8 @@ pub struct Settings {
     /// Bytes of a page that are parsed; the rest is left unread. Twenty times the largest pages
     /// that people write, a tenth of a second of work.
     pub body_max: ByteSize,
-    /// Bytes of a sitemap after decompression; the limit that sitemaps.org sets itself.
+    /// Bytes of a sitemap or feed after decompression; the limit that sitemaps.org sets itself.
+    /// What is longer is read so far. `fetch.body_max` and `fetch.decoded_max` cut before it.
     pub sitemap_max: ByteSize,
     /// Distinct links kept per page, in the order found. Pages with more are link farms or dumps.
     pub links_max: usize,

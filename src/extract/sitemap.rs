@@ -1,15 +1,16 @@
 //! Sitemaps, sitemap indexes (sitemaps.org 0.9, as XML or text, gzip or not), RSS and Atom.
 //!
-//! Lenient: namespaces and misnested tags do not matter, and what is whole before a document breaks
-//! off counts. Entities of a document's own are never expanded, and nothing outside the document is
-//! ever read, so neither expansion bombs nor external entities exist here; a compressed body is
-//! read up to a bound and counts as broken off there.
+//! Lenient: namespaces, misnested tags and such as are not closed do not matter, and what is whole
+//! before a document breaks off counts. Entities of a document's own are never expanded, and
+//! nothing outside the document is ever read, so neither expansion bombs nor external entities
+//! exist here; a compressed body is read up to a bound and counts as broken off there.
 
 use std::borrow::Cow;
 use std::io::Read;
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesRef, BytesStart, Event};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::charset::decode;
 use super::facts::{DocumentKind, SitemapEntry};
@@ -30,6 +31,8 @@ pub struct Sitemap {
     pub entries: Vec<SitemapEntry>,
     /// True if there are more entries than were kept.
     pub truncated_entries: bool,
+    /// How many more.
+    pub dropped: u32,
     /// True if the body is longer than what was read.
     pub truncated_body: bool,
     /// Where the document is broken, if it is.
@@ -68,6 +71,7 @@ pub fn sitemap(
             charset: encoding.name(),
             entries: Vec::new(),
             truncated_entries: false,
+            dropped: 0,
             truncated_body,
             problem: None,
         },
@@ -109,12 +113,13 @@ impl List<'_> {
         if loc.is_empty() || loc.len() > self.settings.url_length_max.saturating_mul(4) {
             return;
         }
-        let Ok(url) = self.url.join(loc) else { return };
+        let Ok(url) = draft.base.as_ref().unwrap_or(self.url).join(loc) else { return };
         if url.as_str().len() > self.settings.url_length_max {
             return;
         }
         if self.found.entries.len() >= self.settings.sitemap_entries_max {
             self.found.truncated_entries = true;
+            self.found.dropped = self.found.dropped.saturating_add(1);
             return;
         }
         let filled = |text: String| {
@@ -144,6 +149,8 @@ fn read_lines(text: &str, list: &mut List<'_>) -> Result<(), SitemapError> {
 #[derive(Default)]
 struct Draft {
     loc: String,
+    /// What `loc` is relative to, where the document says so.
+    base: Option<CrawlUrl>,
     /// Stands for `loc` in RSS, where items may lack a link.
     guid: String,
     lastmod: String,
@@ -158,11 +165,25 @@ enum Field {
     Changefreq,
 }
 
+/// Open elements that are told apart; of those nested deeper only the number is known.
+const DEPTH_MAX: usize = 64;
+
+/// An open element.
+struct Open {
+    /// Hash of its name without prefix.
+    name: u64,
+    /// What references in it are relative to, where it or one around it says so.
+    base: Option<CrawlUrl>,
+}
+
 /// A walk over the events of a document.
 struct Walk<'l, 'a> {
     list: &'l mut List<'a>,
     kind: Option<DocumentKind>,
-    depth: usize,
+    /// The open elements, outermost first.
+    open: Vec<Open>,
+    /// How many more are open, nested deeper.
+    beyond: usize,
     /// The entry that is open and the depth of its element.
     entry: Option<(usize, Draft)>,
     field: Option<Field>,
@@ -174,7 +195,7 @@ fn read_xml(text: &str, list: &mut List<'_>) -> Result<(), SitemapError> {
     config.check_end_names = false;
     config.allow_unmatched_ends = true;
     config.allow_dangling_amp = true;
-    let mut walk = Walk { list, kind: None, depth: 0, entry: None, field: None };
+    let mut walk = Walk { list, kind: None, open: Vec::new(), beyond: 0, entry: None, field: None };
     loop {
         match reader.read_event() {
             Ok(Event::Start(tag)) => walk.start(&tag, false)?,
@@ -223,44 +244,89 @@ impl Walk<'_, '_> {
             self.kind = Some(kind_of_root(name).ok_or(SitemapError::Unknown)?);
         }
         self.field = None;
-        self.depth += 1;
         if begins_entry(name) && self.may_begin(name) {
-            self.end_entry();
-            self.entry = Some((self.depth, Draft::default()));
-        } else if let Some((entry_depth, draft)) = &mut self.entry
-            && self.depth == *entry_depth + 1
-        {
-            self.field = field_of(name, draft);
-            if name.eq_ignore_ascii_case("link")
-                && draft.loc.trim().is_empty()
-                && let Some(href) = alternate_href(tag)
-            {
-                draft.loc = href;
-                self.field = None;
-            }
+            self.begin_entry(name, tag);
+        } else {
+            self.push(name, tag);
+            self.begin_field(name, tag);
         }
         if is_empty {
-            self.field = None;
-            self.depth = self.depth.saturating_sub(1);
+            self.end(name);
         }
         Ok(())
+    }
+
+    fn begin_entry(&mut self, name: &str, tag: &BytesStart<'_>) {
+        if let Some((depth, _)) = &self.entry {
+            self.open.truncate(depth - 1);
+        }
+        self.end_entry();
+        // What is still open out there was never closed: the entry itself must have room.
+        self.open.truncate(DEPTH_MAX / 2);
+        self.beyond = 0;
+        self.push(name, tag);
+        self.entry = Some((self.open.len(), Draft::default()));
+    }
+
+    /// Begins a field, if the element just opened lies directly in an entry and is one.
+    fn begin_field(&mut self, name: &str, tag: &BytesStart<'_>) {
+        let (depth, in_feed) = (self.open.len() + self.beyond, self.in_feed());
+        let Some((entry_depth, draft)) = &mut self.entry else { return };
+        if depth != *entry_depth + 1 {
+            return;
+        }
+        self.field = field_of(name, draft, in_feed).filter(|field| {
+            *field != Field::Guid || attribute(tag, "isPermaLink").is_none_or(|is| is != "false")
+        });
+        if self.field != Some(Field::Loc) {
+            return;
+        }
+        draft.base = self.open.last().and_then(|open| open.base.clone());
+        if in_feed && let Some(href) = alternate_href(tag) {
+            draft.loc = href;
+            self.field = None;
+        }
+    }
+
+    fn push(&mut self, name: &str, tag: &BytesStart<'_>) {
+        if self.open.len() == DEPTH_MAX {
+            self.beyond += 1;
+            return;
+        }
+        let outer = self.open.last().and_then(|open| open.base.clone());
+        // RFC 4287 §2.
+        let base = match attribute(tag, "xml:base").filter(|base| base.len() <= FIELD_MAX) {
+            Some(base) => outer.as_ref().unwrap_or(self.list.url).join(&base).ok().or(outer),
+            None => outer,
+        };
+        self.open.push(Open { name: xxh3_64(name.as_bytes()), base });
+    }
+
+    fn in_feed(&self) -> bool {
+        self.kind == Some(DocumentKind::Feed)
     }
 
     /// An entry within an entry is one that lacks its end tag, unless it is the field of another
     /// vocabulary that has the same name.
     fn may_begin(&self, name: &str) -> bool {
-        let in_feed = self.kind == Some(DocumentKind::Feed);
-        in_feed == matches!(name, "item" | "entry")
+        self.in_feed() == matches!(name, "item" | "entry")
     }
 
+    /// Closes an element with all that was left open in it. An end tag that closes nothing in the
+    /// open entry closes nothing.
     fn end(&mut self, name: &str) {
         self.field = None;
-        self.depth = self.depth.saturating_sub(1);
-        if begins_entry(name) && self.may_begin(name) {
-            if let Some((depth, _)) = &self.entry {
-                self.depth = depth.saturating_sub(1);
+        let name = xxh3_64(name.as_bytes());
+        let floor = self.entry.as_ref().map_or(0, |(depth, _)| depth - 1);
+        match self.open[floor..].iter().rposition(|open| open.name == name) {
+            Some(at) => {
+                self.open.truncate(floor + at);
+                self.beyond = 0;
+                if at == 0 {
+                    self.end_entry();
+                }
             }
-            self.end_entry();
+            None => self.beyond = self.beyond.saturating_sub(1),
         }
     }
 
@@ -313,15 +379,25 @@ fn begins_entry(name: &str) -> bool {
 }
 
 /// Returns the field that an element inside an entry fills. The first of a kind counts.
-fn field_of(name: &str, draft: &Draft) -> Option<Field> {
+fn field_of(name: &str, draft: &Draft, in_feed: bool) -> Option<Field> {
     let (field, filled) = match name.to_ascii_lowercase().as_str() {
-        "loc" | "link" => (Field::Loc, &draft.loc),
-        "guid" => (Field::Guid, &draft.guid),
+        "loc" => (Field::Loc, &draft.loc),
+        // In a sitemap it is a language version of the page that `loc` names.
+        "link" if in_feed => (Field::Loc, &draft.loc),
+        "guid" if in_feed => (Field::Guid, &draft.guid),
         "lastmod" | "pubdate" | "date" | "updated" | "modified" => (Field::Lastmod, &draft.lastmod),
         "changefreq" => (Field::Changefreq, &draft.changefreq),
         _ => return None,
     };
     filled.trim().is_empty().then_some(field)
+}
+
+/// Returns the value of an attribute.
+fn attribute(tag: &BytesStart<'_>, name: &str) -> Option<String> {
+    let mut attributes = tag.html_attributes();
+    let mut attributes = attributes.with_checks(false).flatten();
+    let found = attributes.find(|attribute| attribute.key.as_ref() == name)?;
+    Some(htmlize::unescape_attribute(&*found.value).into_owned())
 }
 
 /// Returns the target of a link of Atom, if it is the entry itself.
@@ -375,6 +451,56 @@ mod tests {
             "<urlset><url><loc>http://e.org/a</loc><image:image><image:loc>http://e.org/i\
              </image:loc></image:image><xhtml:link rel='alternate' href='http://e.org/de'/>\
              <video:video><video:url>x</video:url></video:video></url></urlset>",
+            &["http://e.org/a"],
+        );
+    }
+
+    /// The language versions of a page took its place where they stand before it.
+    #[test]
+    fn what_stands_beside_a_location_is_none() {
+        check(
+            "<urlset><url><xhtml:link rel='alternate' hreflang='de' href='http://e.org/de'/>\
+             <xhtml:link>http://e.org/no</xhtml:link><loc>http://e.org/a</loc></url></urlset>",
+            &["http://e.org/a"],
+        );
+        let body = b"<urlset><url><guid>http://e.org/no</guid></url></urlset>";
+        assert_eq!(read(body).unwrap().entries, []);
+    }
+
+    /// RFC 4287 §2: the base of a reference is that of the element it stands in.
+    #[test]
+    fn entries_of_a_feed_are_resolved_against_their_base() {
+        let body = b"<feed xml:base='/blog/'><entry><link href='a'/></entry>\
+            <entry xml:base='2024/'><link href='b'/></entry>\
+            <entry><link xml:base='http://x.org/y/' href='c'/></entry>\
+            <entry><link href='d'/></entry></feed>";
+        let entries = read(body).unwrap().entries;
+        let urls: Vec<_> = entries.iter().map(|entry| entry.url.as_str()).collect();
+        let of = ["blog/a", "blog/2024/b"].map(|path| format!("http://e.org/{path}"));
+        assert_eq!(urls, [&of[0], &of[1], "http://x.org/y/c", "http://e.org/blog/d"]);
+    }
+
+    /// RSS 2.0: a guid is a URL unless it says that it is none.
+    #[test]
+    fn a_guid_that_is_no_link_is_none() {
+        check(
+            "<rss><channel><item><guid isPermaLink='false'>http://e.org/a</guid></item>\
+             <item><guid isPermaLink=\"true\">http://e.org/b</guid></item></channel></rss>",
+            &["http://e.org/b"],
+        );
+    }
+
+    /// The depth was counted by start and end tags, of which HTML need not have as many.
+    #[test]
+    fn tags_that_are_not_closed_hide_no_field() {
+        check(
+            "<rss><channel><item><description>one<br>two<p>three</description>\
+             <link>http://e.org/a</link></item><item><title>t</b></title>\
+             <link>http://e.org/b</link></item></channel></rss>",
+            &["http://e.org/a", "http://e.org/b"],
+        );
+        check(
+            "<urlset><url><x><y><loc>http://e.org/no</loc></x><loc>http://e.org/a</loc></url>",
             &["http://e.org/a"],
         );
     }

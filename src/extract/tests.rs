@@ -356,6 +356,83 @@ fn sitemaps_and_feeds_become_links() {
     );
 }
 
+/// Links of a list were bounded as those of a page are, at a fifth of its entries.
+#[test]
+fn each_entry_of_a_sitemap_is_a_link() {
+    let url = CrawlUrl::parse("http://e.org/sitemap.xml").unwrap();
+    let entries = (0..10_001).map(|n| format!("<url><loc>/{n}</loc></url>"));
+    let body = format!("<urlset>{}</urlset>", entries.collect::<String>());
+    let page = Page { url: &url, content_type: None, link_headers: &[], body: body.as_bytes() };
+    let facts = extract_sitemap(&page, &Settings::default());
+    assert_eq!((facts.entries.len(), facts.links.len()), (10_001, 10_001));
+    assert!(!facts.truncated_links);
+    let settings = Settings { sitemap_entries_max: 10_000, ..Settings::default() };
+    let facts = extract_sitemap(&page, &settings);
+    assert_eq!((facts.entries.len(), facts.links.len()), (10_000, 10_000));
+    assert!(facts.truncated_links);
+}
+
+/// Returns what a body of this type leads to, without `http://e.org/` in front.
+fn links_of(content_type: &str, body: &str) -> Vec<(LinkKind, String)> {
+    let url = CrawlUrl::parse("http://e.org/page").unwrap();
+    let content_type = Some(content_type);
+    let page = Page { url: &url, content_type, link_headers: &[], body: body.as_bytes() };
+    let links = extract(&page, &Settings::default()).links.into_iter();
+    let shown = |url: &CrawlUrl| url.as_str().trim_start_matches("http://e.org/").to_owned();
+    links.map(|link| (link.kind, shown(&link.url))).collect()
+}
+
+/// In HTML nothing but its end tag ends a script, so that an empty one swallowed the page.
+#[test]
+fn in_xhtml_an_empty_element_has_no_content() {
+    let body = "<?xml version='1.0'?><!-- <title/> --><html xmlns='http://www.w3.org/1999/xhtml'>\
+                <head><title/><script src=\"s.js\" data-x='>' /><style />\
+                <script>'<title/>'</script></head><body><textarea/><iframe src='f'/>\
+                <template/><a href='a'>a</a><br/><img src='i'/></body></html>";
+    let want = [
+        (LinkKind::Script, "s.js".to_owned()),
+        (LinkKind::Iframe, "f".to_owned()),
+        (LinkKind::Anchor, "a".to_owned()),
+        (LinkKind::Image, "i".to_owned()),
+    ];
+    for content_type in ["application/xhtml+xml", "text/xml", "application/xml; charset=utf-8"] {
+        assert_eq!(links_of(content_type, body), want, "{content_type}");
+    }
+    let html = [(LinkKind::Script, "s.js".to_owned())];
+    assert_eq!(links_of("text/html", "<script src=s.js /><a href=a>a</a>"), html);
+}
+
+#[test]
+fn any_number_of_slashes_stands_before_a_host() {
+    check_anchors("<a href='///x.org/a'>", &["http://x.org/a"]);
+    check_anchors("<a href=' /\t\\//x.org/é?é'>", &["http://x.org/%C3%A9?%C3%A9"]);
+}
+
+/// Browsers show it in place, without a script.
+#[test]
+fn a_declared_shadow_root_is_part_of_the_page() {
+    for mode in ["open", "CLOSED"] {
+        let root = format!("<template shadowrootmode={mode}><p>a<a href=x>b</a></template>");
+        check_anchors(&format!("<div>{root}</div><a href=y>"), &["/dir/x", "/dir/y"]);
+        check_blocks(&root, &["ab"]);
+    }
+    check_anchors("<template shadowrootmode=none><a href=x></template>", &[]);
+}
+
+#[test]
+fn drawings_lead_on_and_show_what_they_use() {
+    let body = "<?xml version='1.0'?><!DOCTYPE svg><svg xmlns='http://www.w3.org/2000/svg'>\
+                <a href='a'><text>t</text></a><a xlink:href='b'/><use xlink:href='s.svg#x'/>\
+                <use href='#own'/><image href='i.png'/></svg>";
+    let want = [
+        (LinkKind::Anchor, "a".to_owned()),
+        (LinkKind::Anchor, "b".to_owned()),
+        (LinkKind::SvgReference, "s.svg".to_owned()),
+        (LinkKind::Image, "i.png".to_owned()),
+    ];
+    assert_eq!(links_of("image/svg+xml", body), want);
+}
+
 #[test]
 fn style_sheets_give_their_references() {
     let url = CrawlUrl::parse(URL).unwrap();
@@ -377,6 +454,8 @@ fn hops_have_the_letters_of_the_discovery_path() {
         (LinkKind::CssImport, 'E'),
         (LinkKind::Refresh, 'R'),
         (LinkKind::Sitemap, 'M'),
+        (LinkKind::SitemapEntry, 'L'),
+        (LinkKind::FeedEntry, 'L'),
     ];
     for (kind, letter) in letters {
         assert_eq!(kind.hop_letter(), letter, "{}", kind.as_str());

@@ -209,6 +209,34 @@ impl Answer {
         let values = self.headers.iter().filter(move |(n, _)| n == name);
         values.map(|(_, value)| String::from_utf8_lossy(value).trim().to_owned())
     }
+
+    /// Returns the first value of a header that names URLs. Where it is not UTF-8, its bytes
+    /// outside ASCII are percent-encoded: the server knows its resource by them, as browsers
+    /// assume.
+    pub fn header_url(&self, name: &str) -> Option<String> {
+        self.header(name).map(url_text)
+    }
+
+    /// Returns all values of a header that names URLs, as [`Answer::header_url`] does.
+    pub fn header_urls<'a>(&'a self, name: &'a str) -> impl Iterator<Item = String> + 'a {
+        let values = self.headers.iter().filter(move |(n, _)| n == name);
+        values.map(|(_, value)| url_text(value))
+    }
+}
+
+fn url_text(value: &[u8]) -> String {
+    if let Ok(text) = std::str::from_utf8(value) {
+        return text.trim().to_owned();
+    }
+    let mut text = String::with_capacity(value.len());
+    for &byte in value.trim_ascii() {
+        if byte.is_ascii() {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
 }
 
 /// HTTP version of an answer.

@@ -13,9 +13,9 @@ pub enum Found {
     Embed,
     /// Where a redirect leads.
     Redirect,
-    /// A line of a sitemap or feed.
+    /// A sitemap, named by robots.txt or by an index; what it lists are links.
     Manifest,
-    /// Derived otherwise: a canonical link, an alternate, a form.
+    /// Derived otherwise. Nothing is at present: canonical links and alternates are links.
     Inferred,
 }
 
@@ -30,12 +30,17 @@ pub struct Candidate<'a> {
     pub found: Found,
     /// Links followed from the seed, this one included. Redirects and embeds add nothing.
     pub hops: u16,
-    /// Embeds in a row at the end of the path from the seed, this one included.
+    /// Most links from its seed, where the seed has a limit of its own.
+    pub hops_max: Option<u16>,
+    /// Embeds in a row at the end of the path from the seed, this one included; redirects between
+    /// and behind them do not end the row. A redirect with such a row is that of an embed.
     pub embed_hops: u16,
     /// Redirects in a row at the end of the path from the seed, this one included.
     pub redirects: u16,
     /// True if nothing but redirects lies between a seed and this URL.
     pub from_seed: bool,
+    /// True for a sitemap that robots.txt names, also by an index or a redirect.
+    pub declared: bool,
     /// True if the link says rel=nofollow.
     pub nofollow: bool,
 }
@@ -49,9 +54,11 @@ impl<'a> Candidate<'a> {
             via: None,
             found,
             hops: 0,
+            hops_max: None,
             embed_hops: 0,
             redirects: 0,
             from_seed,
+            declared: false,
             nofollow: false,
         }
     }
@@ -64,9 +71,11 @@ impl<'a> Candidate<'a> {
             via,
             found,
             hops,
+            hops_max: None,
             embed_hops: 0,
             redirects: 0,
             from_seed: false,
+            declared: false,
             nofollow: false,
         }
     }

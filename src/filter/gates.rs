@@ -126,19 +126,28 @@ impl Filter {
         if let Some(limit) = shape::over(candidate.hops.into(), self.settings.hops_max.into()) {
             return Verdict::no(Reason::TooManyHops(limit));
         }
+        if let Some(max) = candidate.hops_max.filter(|max| candidate.hops > *max) {
+            let limit = Limit { found: candidate.hops.into(), max: max.into() };
+            return Verdict::no(Reason::TooManyHops(limit));
+        }
         let redirects_max = self.settings.redirects_max.into();
         if let Some(limit) = shape::over(candidate.redirects.into(), redirects_max) {
             return Verdict::no(Reason::TooManyRedirects(limit));
         }
         match candidate.found {
             Found::Embed => self.schedule_embed(candidate),
+            Found::Redirect if candidate.embed_hops > 0 => self.schedule_embed(candidate),
             _ => self.schedule_page(candidate),
         }
     }
 
     fn schedule_page(&self, candidate: &Candidate<'_>) -> Verdict {
-        let Candidate { url, found, from_seed, .. } = *candidate;
-        if !self.only.is_empty() && self.only.find(url).is_none() {
+        let Candidate { url, found, .. } = *candidate;
+        let from_seed = found == Found::Redirect && candidate.from_seed;
+        // It is no page: its entries have to match what it need not.
+        let sitemap = candidate.declared && self.scope.holds_part_of_host(url);
+        let must_match = !self.only.is_empty() && !from_seed && !sitemap;
+        if must_match && self.only.find(url).is_none() {
             return Verdict::no(Reason::NotInOnly);
         }
         if let Some(pattern) = self.include.find(url) {
@@ -147,7 +156,10 @@ impl Filter {
         if self.scope.holds(url) {
             return Verdict::yes(Reason::InScope);
         }
-        if found == Found::Redirect && from_seed && self.settings.seed_redirects {
+        if sitemap {
+            return Verdict::yes(Reason::DeclaredSitemap);
+        }
+        if from_seed && self.settings.seed_redirects {
             return Verdict::yes(Reason::SeedRedirect);
         }
         Verdict::no(Reason::OutOfScope)
@@ -221,8 +233,15 @@ impl Filter {
     }
 
     /// The extract gate: are links looked for? A redirect always is, for its Location; `length` of
-    /// the decoded body in bytes.
-    pub fn extract(&self, status: u16, content_type: Option<&str>, length: u64) -> Verdict {
+    /// the decoded body in bytes, which has no limit here where `is_list` says that it is a sitemap
+    /// or a feed, of which as much is read as `extract.sitemap_max` allows.
+    pub fn extract(
+        &self,
+        status: u16,
+        content_type: Option<&str>,
+        length: u64,
+        is_list: bool,
+    ) -> Verdict {
         let settings = &self.settings;
         if matches!(status, 300..=399) {
             return Verdict::yes(Reason::Extracted);
@@ -241,7 +260,7 @@ impl Filter {
             return Verdict::no(Reason::TypeNotExtracted(essence.into()));
         }
         let max = settings.extract_bytes_max.get();
-        if max != 0 && length > max {
+        if max != 0 && length > max && !is_list {
             return Verdict::no(Reason::TooLongToExtract(Limit { found: length, max }));
         }
         Verdict::yes(Reason::Extracted)
@@ -443,6 +462,9 @@ mod tests {
             "seed-redirect",
         ),
         ("http://b.test/", |link| link.found = Found::Redirect, "out-of-scope"),
+        ("http://b.test/", |link| (link.found, link.embed_hops) = (Found::Redirect, 1), "embed"),
+        ("http://www.a.test/x", |link| link.hops_max = Some(0), "too-many-hops"),
+        ("http://www.a.test/x", |link| link.hops_max = Some(1), "in-scope"),
         ("http://www.a.test/", |link| link.found = Found::Manifest, "in-scope"),
         ("http://www.a.test/", |link| link.found = Found::Inferred, "in-scope"),
     ];
@@ -464,6 +486,33 @@ mod tests {
         assert_eq!(scheduled(&settings, "http://www.a.test/x", |_| ()), "not-in-only");
         let embed = |link: &mut Candidate<'_>| link.found = Found::Embed;
         assert_eq!(scheduled(&settings, "http://www.a.test/x.png", embed), "embed");
+        let seed = |link: &mut Candidate<'_>| {
+            (link.found, link.from_seed) = (Found::Redirect, true);
+        };
+        assert_eq!(scheduled(&settings, "http://b.test/", seed), "seed-redirect");
+        assert_eq!(scheduled(&settings, "http://www.a.test/x.xml", sitemap), "in-scope");
+        assert_eq!(scheduled(&settings, "http://b.test/docs/x.xml", sitemap), "out-of-scope");
+    }
+
+    fn sitemap(link: &mut Candidate<'_>) {
+        (link.found, link.declared) = (Found::Manifest, true);
+    }
+
+    /// Returns what is said of the sitemap of a host of which one folder is crawled.
+    fn above_the_folder(to: &str) -> &'static str {
+        let settings = Settings { scope: Scope::Prefix, ..settings() };
+        let filter = Filter::new(&settings, &[url("http://www.a.test/docs/")]).unwrap();
+        let (to, via) = (url(to), url("http://www.a.test/robots.txt"));
+        let mut candidate = Candidate::link(&to, &via, 1);
+        sitemap(&mut candidate);
+        filter.schedule(&candidate).code()
+    }
+
+    #[test]
+    fn a_declared_sitemap_need_not_lie_in_the_folder_that_is_crawled() {
+        assert_eq!(above_the_folder("http://www.a.test/sitemap.xml"), "declared-sitemap");
+        assert_eq!(above_the_folder("http://b.test/docs/sitemap.xml"), "out-of-scope");
+        assert_eq!(above_the_folder("http://bad.test/sitemap.xml"), "excluded");
     }
 
     #[test]
@@ -527,8 +576,10 @@ mod tests {
     fn the_extract_gate_looks_where_links_are() {
         let filter = filter(&settings());
         let check = |status, content_type, length, want: &str| {
-            assert_eq!(filter.extract(status, content_type, length).code(), want, "{status}");
+            let verdict = filter.extract(status, content_type, length, false);
+            assert_eq!(verdict.code(), want, "{status}");
         };
+        assert!(filter.extract(200, Some("text/xml"), 501, true).accept);
         check(200, Some("text/html;charset=x"), 500, "extracted");
         check(200, None, 1, "extracted");
         check(301, Some("image/png"), 0, "extracted");
@@ -593,6 +644,7 @@ mod tests {
         let long = format!("http://www.a.test/{}", "x".repeat(90));
         seen.insert(scheduled(&settings(), &long, |_| ()));
         seen.insert(scheduled(&settings(), "http://www.a.test:25/", |_| ()));
+        seen.insert(above_the_folder("http://www.a.test/sitemap.xml"));
         let far = |link: &mut Candidate<'_>| link.redirects = u16::MAX;
         seen.insert(scheduled(&settings(), "http://www.a.test/", far));
         let only = Settings { only: texts(&["regex:/docs/"]), ..settings() };
@@ -620,7 +672,7 @@ mod tests {
             (200, "text/html", 0),
         ] {
             seen.insert(filter.archive(status, Some(kind), length, &Directives::default()).code());
-            seen.insert(filter.extract(status, Some(kind), length).code());
+            seen.insert(filter.extract(status, Some(kind), length, false).code());
         }
         seen.insert(filter.archive(200, Some("text/html"), 1, &all).code());
         for directives in [Directives::default(), often, soft, all] {

@@ -59,6 +59,11 @@ impl Places {
         self.domains.contains_key(name)
     }
 
+    /// Returns true if an entry is a part of a host.
+    pub(super) fn has_prefix_of(&self, host: &str) -> bool {
+        self.prefixes.contains_key(host)
+    }
+
     fn host(&self, host: &str) -> Option<u32> {
         self.hosts.get(host).copied()
     }

@@ -96,6 +96,8 @@ reasons! {
     Included(Arc<str>) = "included", "matches `include`";
     /// A seed redirects here, and the scope goes with it.
     SeedRedirect = "seed-redirect", "a seed redirects here";
+    /// A sitemap that robots.txt names, of a host of which a part is in scope.
+    DeclaredSitemap = "declared-sitemap", "robots.txt names it as a sitemap";
     /// A pattern of `exclude`.
     Excluded(Arc<str>) = "excluded", "matches `exclude`";
     /// No pattern of `only`.
@@ -190,6 +192,7 @@ impl fmt::Display for Reason {
             | Reason::InScope
             | Reason::Embed
             | Reason::SeedRedirect
+            | Reason::DeclaredSitemap
             | Reason::NotInOnly
             | Reason::OutOfScope
             | Reason::EmbedOutOfScope

@@ -55,6 +55,11 @@ impl SeedScope {
         let site = url.site();
         self.tiers.iter().any(|tier| tier.has_domain(site.as_str()))
     }
+
+    /// Returns true if the URL's host lies within, or a folder of it does.
+    pub(super) fn holds_part_of_host(&self, url: &CrawlUrl) -> bool {
+        self.holds(url) || self.tiers.iter().any(|tier| tier.has_prefix_of(url.host_str()))
+    }
 }
 
 fn place(scope: Scope, seed: &CrawlUrl) -> Place {

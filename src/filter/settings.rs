@@ -21,18 +21,21 @@ pub struct Settings {
     pub include: Vec<String>,
     /// Patterns that never belong to it; stronger than everything else, seeds included.
     pub exclude: Vec<String>,
-    /// If not empty, a page must match one of these patterns as well; seeds and embeds need not.
+    /// If not empty, a page must match one of these patterns as well; seeds, what they redirect to,
+    /// embeds and the sitemaps that robots.txt names need not.
     pub only: Vec<String>,
-    /// Scope of what a page needs to be shown (images, styles, scripts): `any`, `domain`, `host`
-    /// (both of the page), `scope` or `none`. `any` by default, so that archived pages are whole.
+    /// Scope of what a page needs to be shown (images, styles, scripts) and of what that redirects
+    /// to: `any`, `domain`, `host` (both of the page), `scope` or `none`. `any` by default, so that
+    /// archived pages are whole. A page to which a link leads as well is a page.
     pub embeds: Embeds,
-    /// Most embeds in a row (a style that imports a style); 5 suffices for all real pages.
+    /// Most embeds in a row (a style that imports a style), whether redirects lie between them or
+    /// not; 5 suffices for all real pages.
     pub embed_hops_max: u16,
     /// A seed's redirect to another host takes the scope with it, so that `example.org` may lead
     /// to `www.example.org`.
     pub seed_redirects: bool,
-    /// Most links from a seed. High by default: long lists are paged, and traps are recognised by
-    /// their content long before.
+    /// Most links from a seed; a seed may have a lower limit of its own. High by default: long
+    /// lists are paged, and traps are recognised by their content long before.
     pub hops_max: u16,
     /// Most redirects in a row; 20 is where browsers stop. They cost no hops, so that only this
     /// ends a chain that grows for ever.
@@ -61,9 +64,11 @@ pub struct Settings {
     pub archive_bytes_max: ByteSize,
     /// A page that says noarchive is not archived.
     pub obey_noarchive: bool,
-    /// Content types to search for links. An answer without a type is searched.
+    /// Content types to search for links. An answer without a type is searched, and so is what was
+    /// found as a sitemap.
     pub extract_types: Vec<String>,
-    /// Longest body to search for links, after decoding.
+    /// Longest body to search for links, after decoding. For sitemaps and feeds
+    /// `extract.sitemap_max` holds instead.
     pub extract_bytes_max: ByteSize,
     /// Links on 4xx and 5xx pages are extracted too. Off: error pages link to each other.
     pub extract_errors: bool,

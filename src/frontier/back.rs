@@ -67,6 +67,8 @@ pub struct Waiting {
     pub via: Option<Fingerprint>,
     /// Links followed from the seed to here.
     pub hops: u16,
+    /// Most links from its seed, where the seed has a limit of its own.
+    pub hops_max: Option<u16>,
     /// Attempts that failed so far.
     pub attempts: u16,
     /// What it is fetched for.
@@ -740,6 +742,7 @@ impl Lease {
             path,
             via: Some(self.waiting.fingerprint),
             hops: self.waiting.hops,
+            hops_max: self.waiting.hops_max,
             attempts: 0,
             errand,
             place: self.waiting.place,

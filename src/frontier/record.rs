@@ -30,11 +30,15 @@ pub struct UrlRecord {
     /// The page it was first found on; none for seeds.
     pub via: Option<Fingerprint>,
     /// Discovery path: one letter per hop from the seed (`L` link, `E` embed, `R` redirect, `I`
-    /// inferred, `P` prerequisite, `M` manifest, `S` synthesized, `X` speculative), at most the
-    /// last 64.
+    /// inferred, `P` prerequisite, `M` sitemap, `S` synthesized, `X` speculative), at most the last
+    /// 64.
     pub path: String,
     /// Links followed from the seed to here; embeds and redirects add nothing.
     pub hops: u16,
+    /// Most links from its seed, where the seed has a limit of its own. Not all rows have it, so
+    /// that whoever stores the record stores it beside.
+    #[serde(skip)]
+    pub hops_max: Option<u16>,
     /// When it was first found.
     pub discovered: Timestamp,
     /// What became of it.

@@ -15,5 +15,5 @@ mod surt;
 
 pub use cdx::cdx_key;
 pub use host::{Host, Origin, Site};
-pub use normalize::{CrawlUrl, Fingerprint, UrlError, resolve};
+pub use normalize::{CrawlUrl, Fingerprint, UrlError, resolve, resolve_from};
 pub use surt::{surt, surt_prefix};

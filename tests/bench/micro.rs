@@ -166,6 +166,7 @@ fn frontier_lease(bencher: Bencher<'_, '_>) {
                         path: "LL".to_owned(),
                         via: None,
                         hops: 2,
+                        hops_max: None,
                         attempts: 0,
                         errand: Errand::Page,
                     };

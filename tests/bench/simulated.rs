@@ -164,6 +164,7 @@ impl Shape {
             via: Some(print),
             path: "LLL".to_owned(),
             hops: HOPS,
+            hops_max: None,
             discovered: START,
             state: if self.waits(n) { UrlState::Queued(place) } else { done() },
             attempts: 0,

@@ -1,7 +1,7 @@
 //! What extraction answers to the suites of links, encodings, `srcset` and sitemaps.
 
 use crawler::extract::{DocumentKind, LinkKind, Page, Settings, extract, sitemap, srcset};
-use crawler::url::CrawlUrl;
+use crawler::url::{CrawlUrl, resolve};
 use data_encoding::BASE64;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn links(request: &Value) -> Value {
     let links = facts.links.iter().filter(|link| is_asked_for(link.kind));
     // The suite compares with what a browser shows, which keeps userinfo and needless escapes, so
     // the reference resolved without our normalization is given as well.
-    let as_shown = |raw: &str| facts.base.as_url().join(raw).ok().map(String::from);
+    let as_shown = |raw: &str| resolve(facts.base.as_url(), raw).ok().map(String::from);
     let both = links.flat_map(|link| [Some(link.url.to_string()), as_shown(&link.raw)]);
     let forms = facts.forms.iter().map(|form| form.action.to_string());
     let urls: Vec<String> = both.flatten().chain(forms).collect();

@@ -11,13 +11,13 @@ use crawler::archive::{Reader, resync};
 use crawler::clock::Timestamp;
 use crawler::config;
 use crawler::crawl::log::Line;
-use crawler::db::families::{line, meta, queue, suppressed};
+use crawler::db::families::{line, meta, queue, suppressed, urls};
 use crawler::db::{Db, Family};
 use crawler::dns::History;
 use crawler::dust::input::{Batch, Settings as LogSettings};
 use crawler::dust::{RuleBook, RuleFile, RuleSet};
 use crawler::extract::{self, Page};
-use crawler::frontier::{HostRecord, UrlRecord};
+use crawler::frontier::HostRecord;
 use crawler::robots::{self, Robots};
 use crawler::url::CrawlUrl;
 
@@ -67,7 +67,9 @@ pub fn html(bytes: &[u8]) {
     let url = base();
     let page = Page { url: &url, content_type, link_headers: &[], body };
     let found = extract::extract(&page, &settings);
-    assert!(found.links.len() <= settings.links_max);
+    // A feed may be sent as HTML.
+    let links_max = settings.links_max.max(settings.sitemap_entries_max);
+    assert!(found.links.len() <= links_max);
     for link in &found.links {
         check_normal(&link.url);
     }
@@ -186,7 +188,7 @@ pub fn rows(bytes: &[u8]) {
     }
     let _ = Db::decode::<queue::Item>(Family::Queue, bytes, bytes);
     let _ = Db::decode::<HostRecord>(Family::Hosts, bytes, bytes);
-    let _ = Db::decode::<UrlRecord>(Family::Urls, bytes, bytes);
+    let _ = urls::decode(bytes, bytes);
     let _ = Db::decode::<suppressed::Suppression>(Family::Suppressed, bytes, bytes);
     let _ = Db::decode::<meta::Counters>(Family::Meta, bytes, bytes);
     let _ = Db::decode::<meta::Session>(Family::Meta, bytes, bytes);

@@ -40,6 +40,8 @@ pub(super) enum Page {
     Ours,
     /// The server wants to be asked less.
     Calm,
+    /// This status with these header fields, the type among them, and this body.
+    Said(u16, Vec<(&'static str, &'static [u8])>, Vec<u8>),
 }
 
 impl Page {
@@ -97,23 +99,26 @@ impl Fetch for Scripted {
         let page = (self.script)(&request.url);
         self.asked.lock().expect("nobody breaks here").push(request.url.to_string());
         let truncated = matches!(page, Page::Cut(_)).then_some(Truncated::Disconnect);
-        let (status, location, body) = match page {
-            Page::Html(html) => (200, None, html),
-            Page::Cut(html) => (200, None, html[..html.len() / 2].to_owned()),
-            Page::Moved(to) => (302, Some(to), String::new()),
-            Page::Denied(html) => (403, None, html),
-            Page::Missing => (404, None, "not here".to_owned()),
+        let html = vec![("content-type", &b"text/html"[..])];
+        let moved = |to: &'static str| [html.clone(), vec![("location", to.as_bytes())]].concat();
+        let (status, fields, body) = match page {
+            Page::Html(body) => (200, html, body.into_bytes()),
+            Page::Cut(body) => (200, html, body.as_bytes()[..body.len() / 2].to_vec()),
+            Page::Moved(to) => (302, moved(to), Vec::new()),
+            Page::Denied(body) => (403, html, body.into_bytes()),
+            Page::Missing => (404, html, b"not here".to_vec()),
             Page::Broken => return self.failed(Failure::ClosedEarly),
             Page::Ours => return self.failed(Failure::LocalFailure),
             Page::Calm => return self.failed(Failure::EnhanceYourCalm),
+            Page::Said(status, fields, body) => (status, fields, body),
         };
-        let mut head = format!("HTTP/1.1 {status} Said\r\nContent-Type: text/html\r\n");
-        let mut headers = vec![("content-type".to_owned(), "text/html".into())];
-        if let Some(to) = location {
-            head.push_str(&format!("Location: {to}\r\n"));
-            headers.push(("location".to_owned(), to.into()));
+        let mut head = format!("HTTP/1.1 {status} Said\r\n").into_bytes();
+        let mut headers = Vec::new();
+        for (name, value) in fields {
+            head.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+            headers.push((name.to_owned(), bytes::Bytes::from_static(value)));
         }
-        head.push_str("\r\n");
+        head.extend(b"\r\n");
         let (body, target) = (bytes::Bytes::from(body), request.url.path_and_query());
         Outcome::Answer(Box::new(Answer {
             status,
@@ -171,11 +176,22 @@ impl World {
         rules: Vec<Rule>,
         script: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
     ) -> Crawled {
+        let home = CrawlUrl::parse("http://a.test/").expect("a URL");
+        let seed = SeedUrl { url: home, priority: None, hops_max: None };
+        self.scripted_from(seed, rules, script).await
+    }
+
+    /// Crawls in the same way from another seed.
+    pub(super) async fn scripted_from(
+        &self,
+        seed: SeedUrl,
+        rules: Vec<Rule>,
+        script: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
+    ) -> Crawled {
         let clock = Arc::new(Clock::starting_at(START));
         let asked = Arc::default();
         let web = Scripted { clock: clock.clone(), script: Arc::new(Box::new(script)), asked };
-        let home = CrawlUrl::parse("http://a.test/").expect("a URL");
-        let homes = [home.clone()];
+        let homes = [seed.url.clone()];
         let filter = Filter::new(&self.filter, &homes).expect("settings are right");
         let parts = self.parts(filter, START);
         let rules = rules.into_iter().map(Arc::new).collect();
@@ -185,7 +201,6 @@ impl World {
         let (resolve, fetch) = (web.clone(), web.clone());
         let edge = Arc::new(Edge { clock, resolve, fetch, store: self.store.clone() });
         let mut crawl = Crawl::new(edge, state, Options::new(tokio::runtime::Handle::current()));
-        let seed = SeedUrl { url: home, priority: None, hops_max: None };
         let summary = crawl.run(&[seed], mpsc::channel(1).1).await.expect("no failure of our own");
         drop(crawl);
         balanced(&summary);
@@ -194,7 +209,7 @@ impl World {
     }
 }
 
-fn empty() -> World {
+pub(super) fn empty() -> World {
     World::new(crawler::demo::WebSpec::new(1, Vec::new()))
 }
 

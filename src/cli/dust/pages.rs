@@ -138,7 +138,7 @@ impl Pages {
             }
             let Some(answer) = self.get(&url) else { return Shown::Unavailable };
             let location =
-                answer.header_text("location").filter(|_| (300..400).contains(&answer.status));
+                answer.header_url("location").filter(|_| (300..400).contains(&answer.status));
             match (location.and_then(|to| url.join(&to).ok()), answer.status) {
                 (Some(next), _) => url = next,
                 (None, 200..=299) => return Shown::Page(url, Box::new(answer)),

@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use super::Judges;
 use crate::clock::Timestamp;
+use crate::crawl::way;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{meta, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{Evidence, Rule, RuleBook, RuleState, Source};
-use crate::filter::{Candidate, Filter, Found, Usage, Verdict};
+use crate::filter::{Candidate, Filter, Usage, Verdict};
 use crate::frontier::{HostRecord, UrlRecord, UrlState};
 use crate::robots;
 use crate::url::CrawlUrl;
@@ -201,17 +202,7 @@ pub(in crate::crawl) fn as_found(
     let via_url = before.as_ref().map(|before| before.url.as_str());
     let via_url = via_url.and_then(|text| CrawlUrl::parse(text).ok());
     let via_url = via_url.or_else(|| CrawlUrl::parse(&robots::robots_url(url)).ok());
-    let (rest, letter) = last_letter(&record.path);
-    let found = match letter {
-        'E' => Found::Embed,
-        'R' => Found::Redirect,
-        'M' => Found::Manifest,
-        'I' => Found::Inferred,
-        _ => Found::Link,
-    };
-    let still = matches!(found, Found::Embed | Found::Redirect);
-    let embeds = rest.chars().rev().take_while(|letter| *letter == 'E').count();
-    let redirects = rest.chars().rev().take_while(|letter| *letter == 'R').count();
+    let still = record.path.chars().next_back().is_some_and(way::is_free);
     let refused_for_nofollow = matches!(
         &record.state,
         UrlState::Refused { reason, .. } if reason == "link-nofollow"
@@ -221,23 +212,10 @@ pub(in crate::crawl) fn as_found(
         (UrlState::Refused { .. }, Some(before)) => before.hops.saturating_add(u16::from(!still)),
         _ => record.hops,
     };
-    let candidate = Candidate {
-        url,
-        via: via_url.as_ref(),
-        found,
-        hops,
-        embed_hops: if found == Found::Embed { embeds as u16 + 1 } else { 0 },
-        redirects: if found == Found::Redirect { redirects as u16 + 1 } else { 0 },
-        from_seed: found == Found::Redirect && rest.chars().all(|letter| letter == 'R'),
-        nofollow: refused_for_nofollow,
-    };
+    let depth = (hops, record.hops_max);
+    let via = via_url.as_ref();
+    let candidate = way::candidate(url, via, &record.path, depth, refused_for_nofollow);
     Ok((filter.schedule(&candidate), hops))
-}
-
-fn last_letter(path: &str) -> (&str, char) {
-    let mut letters = path.chars();
-    let last = letters.next_back().unwrap_or(' ');
-    (letters.as_str(), last)
 }
 
 pub(super) fn fetch_gate(

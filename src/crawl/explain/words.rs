@@ -16,7 +16,7 @@ pub(super) fn step(record: &UrlRecord) -> &'static str {
         Some('E') => "needed by a page",
         Some('R') => "a redirect",
         Some('I') => "inferred from a page",
-        Some('M') => "listed in a sitemap, feed or robots.txt",
+        Some('M') => "a sitemap, named by robots.txt or by an index",
         Some('P') => "a prerequisite",
         Some('S') => "synthesized",
         Some('X') => "speculative",
