@@ -401,14 +401,26 @@ impl RuleBook {
     }
 
     /// Loads rules of another crawl: they are judged first when their site is mined, and must be
-    /// proved here like any other.
+    /// proved here like any other. Rules that are known here stay as they are.
     pub fn import(&mut self, rules: Vec<Rule>) {
         for mut rule in rules {
+            if self.entries.contains_key(&rule.id) {
+                continue;
+            }
             self.declare(&rule.site, rule.rule.clone(), rule.scope.clone());
             rule.source = Source::Imported;
             rule.state = RuleState::Candidate;
             rule.evidence = Evidence::default();
             self.admit(rule);
+        }
+    }
+
+    /// Makes a retired rule a candidate before its wait is over; returns false for any other one.
+    pub fn revive(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        let is_retired = |entry: &Entry| entry.rule.state == RuleState::Retired;
+        self.entries.get(&id).is_some_and(is_retired) && {
+            self.become_state(id, RuleState::Candidate, reason, now);
+            true
         }
     }
 

@@ -948,3 +948,31 @@ fn many_forms_of_a_few_documents_count_as_few() {
     assert!(few_there < 80, "each of some dozen first values counts for itself: {few_there}");
     assert_eq!(agreed(400), (400, 400));
 }
+
+/// What was known of a rule was overwritten by the zeros of a file, and a retired rule was a
+/// candidate again without a word of it.
+#[test]
+fn what_is_known_of_a_rule_outlives_the_import_of_it() {
+    let model = Model { serve: forum };
+    let mut book = model.learn(model.crawl(forum_log())).book;
+    let known: Vec<Rule> = book.rules().cloned().collect();
+    let retired = known.iter().find(|rule| rule.state == RuleState::Enforced).unwrap().id;
+    assert!(book.revert(retired, "as the test says", Timestamp::ZERO));
+    let before: BTreeMap<RuleId, Rule> = book.rules().map(|rule| (rule.id, rule.clone())).collect();
+    let fresh = |rule: &Rule| Rule {
+        evidence: Default::default(),
+        state: RuleState::Candidate,
+        ..rule.clone()
+    };
+    book.take_events();
+    book.import(known.iter().map(fresh).collect());
+    for rule in book.rules() {
+        assert_eq!(*rule, before[&rule.id], "{rule}");
+    }
+    assert_eq!(book.take_events(), []);
+    assert!(book.revive(retired, "imported", Timestamp::ZERO));
+    assert!(!book.revive(retired, "imported", Timestamp::ZERO), "it is retired no more");
+    let events: Vec<(RuleId, Option<RuleState>)> =
+        book.take_events().iter().map(|event| (event.rule, event.from)).collect();
+    assert_eq!(events, [(retired, Some(RuleState::Retired))]);
+}

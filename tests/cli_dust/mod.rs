@@ -233,6 +233,13 @@ fn rules_are_imported_as_candidates_and_decided_about_on_a_stopped_crawl() {
         assert_eq!(state(), to);
         lines += 1;
     }
+    // A retired rule that comes in again is tried again, and any other one is left as it is.
+    for (state_then, imported) in [("candidate", [0, 0, 1]), ("candidate", [0, 1, 0])] {
+        let answer = place.json(&["import", name(&rules), "--dir", "crawl"]);
+        let counts = ["imported", "known", "revived"].map(|key| answer[key].as_u64().unwrap());
+        assert_eq!((counts, state().as_str()), (imported, state_then), "{answer}");
+    }
+    lines += 1;
     let log = std::fs::read_to_string(place.path("crawl/log/rules.jsonl")).unwrap();
     assert_eq!(log.lines().count(), lines);
     let (_, err) = place.check(&["enable", "0000000000000000", "--dir", "crawl"], "", NOTHING);
