@@ -1,5 +1,6 @@
 //! `crawler dust`, as people run it: files in, standard output and exit codes out.
 
+mod logs;
 mod redirects;
 mod site;
 

@@ -97,13 +97,18 @@ pub(super) struct PaperSite {
 }
 
 fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
+    if args.probes.is_some() {
+        let what = "--probes is for our miner: that of the paper fetches what --n says";
+        return Err(Failed::with(Exit::Usage, what));
+    }
+    args.fetch.check()?;
     let config = common.load(&[])?.config;
     let logs = logs::read(&args.log, &args.files, None)?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let list = |file: &Option<PathBuf>| -> Result<Option<Vec<paper::Record>>, Failed> {
         let Some(file) = file else { return Ok(None) };
         let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
-        logs.report(common.quiet);
+        logs.report(common.quiet)?;
         Ok(Some(logs.collected.records))
     };
     let settings = args.constants.settings();
@@ -199,7 +204,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
 fn canonical(args: &MineArgs, report: &Report) -> Result<Option<Vec<(String, String)>>, Failed> {
     let Some(file) = &args.canon else { return Ok(None) };
     let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
-    logs.report(true);
+    logs.report(true)?;
     let set = report.book.rule_set()?;
     let forms = logs.collected.records.into_iter().map(|record| {
         let key = CrawlUrl::parse(&record.url).map(|url| set.canonize(&url).key.to_string());

@@ -52,9 +52,10 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
     if args.fetch.is_none() {
         return Err(nothing());
     }
+    args.fetch.check()?;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.how, &args.log, Some(&mut texts))?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let observations = logs.into_observations();
     let mut pages = args.fetch.pages(&config, texts)?.ok_or_else(nothing)?;
     pages.learn_sites(&observations);
