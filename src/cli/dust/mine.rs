@@ -144,8 +144,12 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
     let config = common.load(&[])?.config;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.log, &args.files, Some(&mut texts))?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let observations = logs.into_observations();
+    let untold = observations.iter().filter(|seen| seen.tells_nothing()).count() as u64;
+    if untold > 0 && !common.quiet {
+        eprintln!("{} URLs tell nothing of their text: rules are found by others", number(untold));
+    }
     let mut pages = args.fetch.pages(&config, texts)?;
     match &mut pages {
         Some(pages) => pages.learn_sites(&observations),
