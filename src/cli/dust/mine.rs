@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::super::output::number;
-use super::constants::Constants;
+use super::constants::{Constants, amount};
 use super::logs::{self, LogArgs};
 use super::pages::FetchArgs;
 use super::rules::{row, table};
@@ -34,9 +34,11 @@ Examples:
   crawler dust mine --mode paper --json list.tsv > report.json
   crawler dust mine --mode paper --fetch proxy=http://127.0.0.1:8099 --valid valid.tsv train.tsv
 
-Bad lines are counted and the first ones shown with file and line; they are never fatal. The miner
-of the paper splits mixed logs by site, but takes a TSV list for one site. Settings of our own miner
-are those of the configuration: --set dust.validate.success_good=0.999";
+Bad lines are counted and the first ones shown with file and line; they are never fatal, unless
+there are no others: exit code 3. JSON lines of other programs need `url` and `status`, and say more
+with `size` or `sketch`. The miner of the paper splits mixed logs by site, but takes a TSV list for
+one site. Settings of our own miner are those of the configuration: --set
+dust.validate.success_good=0.999";
 
 /// Flags of `dust mine`.
 #[derive(Args, Debug)]
@@ -62,7 +64,7 @@ pub(in crate::cli) struct MineArgs {
     #[arg(long, value_name = "OUT")]
     rules: Option<PathBuf>,
     /// Most fetches for proofs, as a share of the URLs of a site; without it that of a crawl
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = amount)]
     probes: Option<f64>,
     #[command(flatten)]
     constants: Constants,
@@ -141,6 +143,11 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         let what = "--valid is for --mode paper: our miner proves rules on the log itself";
         return Err(Failed::with(Exit::Usage, what));
     }
+    if args.constants.are_given() {
+        let what = "the constants of the paper are for --mode paper: our miner has --set dust.";
+        return Err(Failed::with(Exit::Usage, what));
+    }
+    args.fetch.check()?;
     let config = common.load(&[])?.config;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.log, &args.files, Some(&mut texts))?;

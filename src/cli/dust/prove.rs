@@ -19,8 +19,8 @@ Examples:
       --contact mailto:me@example.org
   crawler dust validate rules.json --log list.tsv --fetch proxy=http://127.0.0.1:8099
 
-URLs are drawn from the log, uniformly over its parts, and fetched in both forms. Exit code 20 if a
-rule is refuted.";
+URLs are drawn from the log, uniformly over its parts, and fetched in both forms, also where the log
+tells no sizes. Exit code 20 if a rule is refuted.";
 
 /// Flags of `dust validate`.
 #[derive(Args, Debug)]
