@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::SiteRules;
 use super::declared;
 use super::evidence::{Declared, Doc, Observation, Window};
-use super::fetched::{Fetched, agreement, of_page, speaks};
+use super::fetched::{Fetched, agreement, is_untold, of_page, speaks};
 use super::live::rewrite;
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
@@ -175,6 +175,9 @@ pub struct RuleBook {
     pub(super) changed: bool,
     /// Rules are proved by pairs of pages, not by probes.
     pub(super) by_pairs: bool,
+    /// Trials draw pages of which nothing is known as well: whoever asks for proofs on a log
+    /// without texts pays for a second fetch.
+    pub(super) draws_untold: bool,
     /// Rules whose keys the caller knows of all pages that were fetched before them.
     pub(super) told_keys: BTreeSet<RuleId>,
     /// Sites of which a rule has begun its trial or has fallen since doubts were looked for.
@@ -404,14 +407,26 @@ impl RuleBook {
     }
 
     /// Loads rules of another crawl: they are judged first when their site is mined, and must be
-    /// proved here like any other.
+    /// proved here like any other. Rules that are known here stay as they are.
     pub fn import(&mut self, rules: Vec<Rule>) {
         for mut rule in rules {
+            if self.entries.contains_key(&rule.id) {
+                continue;
+            }
             self.declare(&rule.site, rule.rule.clone(), rule.scope.clone());
             rule.source = Source::Imported;
             rule.state = RuleState::Candidate;
             rule.evidence = Evidence::default();
             self.admit(rule);
+        }
+    }
+
+    /// Makes a retired rule a candidate before its wait is over; returns false for any other one.
+    pub fn revive(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
+        let is_retired = |entry: &Entry| entry.rule.state == RuleState::Retired;
+        self.entries.get(&id).is_some_and(is_retired) && {
+            self.become_state(id, RuleState::Candidate, reason, now);
+            true
         }
     }
 
@@ -758,7 +773,8 @@ impl RuleBook {
         let mut per_doc: BTreeMap<Doc, usize> = BTreeMap::new();
         let window = self.miner.window(site);
         for page in window.into_iter().flat_map(|window| &window.pages) {
-            if !speaks(page) {
+            let is_drawn = speaks(page) || self.draws_untold && is_untold(page);
+            if !is_drawn {
                 continue;
             }
             let Ok(url) = CrawlUrl::parse(&page.url) else { continue };

@@ -64,6 +64,16 @@ pub struct Observation {
     pub troubled: bool,
 }
 
+impl Observation {
+    /// Returns true for a page of which nothing is known but that it is there. One that was looked
+    /// at has a digest, with or without text.
+    pub fn tells_nothing(&self) -> bool {
+        let page = (200..300).contains(&self.status) && !self.junk;
+        let looked_at = self.digest.is_some() || self.bag.is_some() || self.declared.is_some();
+        page && self.text == Text::Unknown && !looked_at
+    }
+}
+
 /// Number of a document within its window.
 pub(crate) type Doc = u32;
 

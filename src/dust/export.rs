@@ -75,11 +75,15 @@ fn head(form: Form) -> &'static str {
     match form {
         Form::Nginx => {
             "# Redirects to canonical URLs; include it in a server block.\n\
-             set $dust \"$request_method $host$request_uri\";\n"
+             set $dust \"$request_method $http_host $request_uri\";\n\
+             set $dust_port \"\";\n\
+             if ($http_host ~ \"(:[0-9]+)$\") { set $dust_port $1; }\n"
         }
         Form::Apache => {
             "# Redirects to canonical URLs; include it in a virtual host (Apache 2.4).\n\
-             RewriteEngine On\n"
+             RewriteEngine On\n\
+             RewriteCond %{HTTP_HOST} \"(:[0-9]+)$\"\n\
+             RewriteRule \"^\" \"-\" [E=DUST_PORT:%1]\n"
         }
         Form::CleanParam => {
             "# Clean-param lines, for the robots.txt of the host that each comment names.\n\
@@ -114,28 +118,40 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
             if to.contains(from.as_str()) {
                 return Err(CIRCLE);
             }
+            let (core, after) = (bounded(&regex::escape(from), from, to), !at_end);
+            let asks = from.contains('?') || to.contains('?');
+            if to.is_empty() {
+                return Ok(taken_out(&core, after, asks));
+            }
             // A path begins with a slash whatever is replaced.
             let before = match (at_start, to.starts_with('/')) {
                 (true, _) => None,
                 (false, true) => Some("*?"),
                 (false, false) => Some("+?"),
             };
-            let asks = from.contains('?') || to.contains('?');
-            Ok(around(before, &substring(from, to), !at_end, to, asks))
+            Ok(around(before, &core, after, to, asks))
         }
         RuleKind::DropParameter { names, value } => Ok(parameters(names, value.as_deref())),
         RuleKind::SetParameter { name, value } => {
             let (name_rx, value_rx) = (regex::escape(name), regex::escape(value));
-            let tail = format!(
-                "([^? ]*)\\?((?:[^? ]*?&)?){name_rx}=(?!{value_rx}(?:&|{END}))[^& ]*((?:&[^? ]*)?){END}"
-            );
+            let mut other = format!("=(?!{value_rx}(?:&|{END}))[^& ]*");
+            if !value.is_empty() {
+                // A name without `=` has no value.
+                other = format!("(?:{other}|(?=&|{END}))");
+            }
+            let tail = format!("([^? ]*)\\?((?:[^? ]*?&)?){name_rx}{other}((?:&[^? ]*)?){END}");
             let to = format!("\u{2}1?\u{2}2{}={}\u{2}3", literal(name), literal(value));
             Ok(vec![Redirect { tail, to, to_host: None }])
         }
         RuleKind::PathSession { before, after } => {
-            let (before, after) = (regex::escape(before), regex::escape(after));
-            let session = format!("{before}[A-Za-z0-9_.!*~-]{{8,}}+{after}");
-            Ok(around(Some("*?"), &session, true, "", false))
+            let (first, last) = (regex::escape(before), regex::escape(after));
+            let session = format!("{first}[A-Za-z0-9_.!*~-]{{8,}}+{last}");
+            // What follows an id is no part of a word, or it would be of the id.
+            let session = match after.is_empty() {
+                true => session,
+                false => bounded(&session, &format!("{before}{after}"), ""),
+            };
+            Ok(taken_out(&session, true, false))
         }
         RuleKind::HostAlias { to, from_path, to_path, .. } => {
             let mut redirects = around(None, &regex::escape(from_path), true, to_path, false);
@@ -147,6 +163,16 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
         RuleKind::PathCase => Err("lower-casing needs a map of the server"),
         RuleKind::Scheme { .. } => Err("redirect the scheme where the server listens"),
     }
+}
+
+/// Redirects that take `core` out. What is left begins with a slash: whatever else stood behind the
+/// host would become a part of its name.
+fn taken_out(core: &str, after: bool, asks: bool) -> Vec<Redirect> {
+    let mut redirects = around(Some("+?"), core, after, "", asks);
+    if after {
+        redirects.extend(around(None, &format!("{core}(?=/)"), after, "", asks));
+    }
+    redirects
 }
 
 /// Redirects that replace `core` between what stands before and after it. The question mark between
@@ -180,8 +206,11 @@ fn around(before: Option<&str>, core: &str, after: bool, to: &str, asks: bool) -
 /// Redirects that drop parameters: the only one, the first one, and a later one.
 fn parameters(names: &[String], value: Option<&str>) -> Vec<Redirect> {
     let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
-    let value = value.map(|value| format!("={}", regex::escape(value)));
-    let value = value.unwrap_or_else(|| "(?:=[^& ]*)?".to_owned());
+    let value = match value {
+        None => "(?:=[^& ]*)?".to_owned(),
+        Some("") => "=?".to_owned(),
+        Some(value) => format!("={}", regex::escape(value)),
+    };
     let one = format!("(?:{}){value}", names.join("|"));
     let redirect = |tail: String, to: &str| Redirect { tail, to: to.to_owned(), to_host: None };
     vec![
@@ -191,12 +220,12 @@ fn parameters(names: &[String], value: Option<&str>) -> Vec<Redirect> {
     ]
 }
 
-/// The pattern of a substring rule, with the same boundaries as the crawler keeps: it matches
-/// nothing inside a token and glues no two tokens together.
-fn substring(from: &str, to: &str) -> String {
+/// The pattern of what a rule replaces, with the same boundaries as the crawler keeps: it matches
+/// nothing inside a token and glues no two tokens together. `from` begins and ends as `core` does.
+fn bounded(core: &str, from: &str, to: &str) -> String {
     let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
     let ends = |first: Option<char>, last: Option<char>| word(first) || word(last);
-    let mut one = regex::escape(from);
+    let mut one = core.to_owned();
     if ends(from.chars().next(), to.chars().next()) {
         one = format!("(?<![A-Za-z0-9]){one}");
     }
@@ -212,16 +241,17 @@ fn substring(from: &str, to: &str) -> String {
 fn segment(shape: &[Segment], index: usize, value: &str) -> Vec<Redirect> {
     let mut path = String::from("(");
     for (at, segment) in shape.iter().enumerate() {
+        let looks = match segment {
+            Segment::Text(text) => regex::escape(text),
+            Segment::Number => "[0-9]+".to_owned(),
+            Segment::Any => "[^/? ]+".to_owned(),
+        };
         if at == index {
             let value = regex::escape(value);
-            path.push_str(&format!("/)(?!{value}(?:[/?]|{END}))[^/? ]+("));
-            continue;
-        }
-        path.push('/');
-        match segment {
-            Segment::Text(text) => path.push_str(&regex::escape(text)),
-            Segment::Number => path.push_str("[0-9]+"),
-            Segment::Any => path.push_str("[^/? ]+"),
+            path.push_str(&format!("/)(?!{value}(?:[/?]|{END})){looks}("));
+        } else {
+            path.push('/');
+            path.push_str(&looks);
         }
     }
     let to = format!("\u{2}1{}\u{2}2", literal(value));
@@ -259,19 +289,33 @@ fn scope(rule: &Rule) -> String {
     format!("(?={}(?:\\?|{END}))", parts.join("[0-9]+"))
 }
 
+/// Quotes and backslashes end or change quoted texts in each server's own way, and no URL in normal
+/// form has quotes.
+fn check_plain(rule: &Rule, redirect: &Redirect) -> Result<(), &'static str> {
+    let scope = rule.scope.path.as_deref().unwrap_or_default();
+    let escaped = redirect.tail.contains("\\\\") || redirect.tail.contains('"');
+    match escaped || redirect.to.contains(['"', '\\']) || scope.contains(['"', '\\']) {
+        true => Err("a server's configuration takes no quotes and backslashes as they are"),
+        false => Ok(()),
+    }
+}
+
 fn nginx(rule: &Rule) -> Written {
     let mut out = String::new();
     for redirect in redirects(rule)? {
         if redirect.to.contains('\u{4}') {
             return Err("nginx has no way to write a dollar sign");
         }
+        check_plain(rule, &redirect)?;
         let pattern = format!("{}{}", scope(rule), redirect.tail).replace(END, "$");
-        let host = redirect.to_host.map_or("$http_host".to_owned(), |host| host.to_string());
+        let host =
+            redirect.to_host.map_or("$http_host".to_owned(), |host| format!("{host}$dust_port"));
         let to = redirect.to.replace('\u{2}', "$").replace('\u{3}', "%");
-        let (hosts, pattern) = (hosts(rule), pattern.replace('"', "\\\""));
+        let hosts = hosts(rule);
         let _ = writeln!(
             out,
-            "if ($dust ~ \"^(?:GET|HEAD) {hosts}{pattern}\") {{ return 301 \"$scheme://{host}{to}\"; }}"
+            "if ($dust ~ \"^(?:GET|HEAD) (?i:{hosts})(?::[0-9]+)? {pattern}\") \
+             {{ return 301 \"$scheme://{host}{to}\"; }}"
         );
     }
     Ok(out)
@@ -279,27 +323,33 @@ fn nginx(rule: &Rule) -> Written {
 
 fn apache(rule: &Rule) -> Written {
     if let RuleKind::PathCase = rule.rule {
-        return Ok(path_case(rule));
+        return path_case(rule);
     }
     let mut out = String::new();
     for redirect in redirects(rule)? {
+        check_plain(rule, &redirect)?;
         let pattern =
             format!("{}{}", scope(rule), redirect.tail).replace(END, "(?= HTTP/[0-9.]+$)");
-        let host = redirect.to_host.map_or("%{HTTP_HOST}".to_owned(), |host| host.to_string());
+        let host = redirect
+            .to_host
+            .map_or("%{HTTP_HOST}".to_owned(), |host| format!("{host}%{{ENV:DUST_PORT}}"));
         let to = redirect.to.replace('\u{2}', "%").replace('\u{3}', "\\%").replace('\u{4}', "\\$");
-        let (hosts, pattern) = (hosts(rule), pattern.replace('"', "\\\""));
+        let hosts = hosts(rule);
+        // A request to a proxy names the host once more, in front of the path.
         let _ = write!(
             out,
             "RewriteCond %{{HTTP_HOST}} \"^{hosts}(?::[0-9]+)?$\" [NC]\n\
-             RewriteCond %{{THE_REQUEST}} \"^(?:GET|HEAD) {pattern}\"\n\
+             RewriteCond %{{THE_REQUEST}} \"^(?:GET|HEAD) (?=/){pattern}\"\n\
              RewriteRule \"^\" \"%{{REQUEST_SCHEME}}://{host}{to}\" [R=301,NE,QSD,L]\n"
         );
     }
     Ok(out)
 }
 
-fn path_case(rule: &Rule) -> String {
-    format!(
+fn path_case(rule: &Rule) -> Written {
+    let nowhere = Redirect { tail: String::new(), to: String::new(), to_host: None };
+    check_plain(rule, &nowhere)?;
+    Ok(format!(
         "RewriteMap dust_lower int:tolower\n\
          RewriteCond %{{HTTP_HOST}} \"^{}(?::[0-9]+)?$\" [NC]\n\
          RewriteCond %{{REQUEST_URI}} \"{}[A-Z]\"\n\
@@ -310,7 +360,7 @@ fn path_case(rule: &Rule) -> String {
         } else {
             String::new()
         }
-    )
+    ))
 }
 
 fn clean_param(rule: &Rule) -> Written {
@@ -397,14 +447,16 @@ mod tests {
             substring("/story_", "/story?id="),
             Scope::default(),
             Form::Nginx,
-            &["if ($dust ~ \"^(?:GET|HEAD) (?:[^/ ]*\\.)?a\\.example/story_([^? ]*)$\") \
-               { return 301 \"$scheme://$http_host/story?id=$1\"; }"],
+            &[
+                "if ($dust ~ \"^(?:GET|HEAD) (?i:(?:[^/ ]*\\.)?a\\.example)(?::[0-9]+)? /story_([^? ]*)$\") \
+               { return 301 \"$scheme://$http_host/story?id=$1\"; }",
+            ],
         );
         check(
             substring("/a", "/100%"),
             Scope::default(),
             Form::Apache,
-            &["%{THE_REQUEST} \"^(?:GET|HEAD) /a(?![A-Za-z0-9])", "%{HTTP_HOST}/100\\%%1\""],
+            &["%{THE_REQUEST} \"^(?:GET|HEAD) (?=/)/a(?![A-Za-z0-9])", "%{HTTP_HOST}/100\\%%1\""],
         );
         let scope = Scope { host: None, path: Some("/s/#.html".to_owned()) };
         check(
@@ -415,13 +467,42 @@ mod tests {
         );
     }
 
+    #[test]
+    fn a_segment_is_ignored_only_where_it_looks_as_it_must() {
+        let shape = |second| vec![Segment::Text("a".into()), second];
+        let kind =
+            |second| RuleKind::IgnoreSegment { shape: shape(second), index: 1, value: "1".into() };
+        for (second, want) in [
+            (Segment::Number, "(?!1(?:[/?]|$))[0-9]+()$"),
+            (Segment::Text("b.c".into()), "(?!1(?:[/?]|$))b\\.c()$"),
+            (Segment::Any, "(?!1(?:[/?]|$))[^/? ]+()$"),
+        ] {
+            check(kind(second), Scope::default(), Form::Nginx, &[want]);
+        }
+    }
+
+    /// nginx did not start with such a file.
+    #[test]
+    fn what_a_server_would_misread_is_left_out() {
+        for from in ["/a\"b", "/a\\b"] {
+            for form in [Form::Nginx, Form::Apache] {
+                check(substring(from, "/a"), Scope::default(), form, &[]);
+                check(substring("/a", from), Scope::default(), form, &[]);
+            }
+        }
+    }
+
     /// Hosts below a public suffix are sites of their own.
     #[test]
     fn what_holds_for_a_public_suffix_holds_for_no_host_below_it() {
         let site = Site::new("github.io");
         let rule = Rule::new(site, drop(None), Scope::default(), Source::Mined, Timestamp::ZERO);
         let text = |form| export(&[&rule], form).text;
-        assert!(text(Form::Nginx).contains("(?:GET|HEAD) github\\.io"), "{}", text(Form::Nginx));
+        assert!(
+            text(Form::Nginx).contains("(?:GET|HEAD) (?i:github\\.io)"),
+            "{}",
+            text(Form::Nginx)
+        );
         assert!(text(Form::Pywb).contains("url_prefix: 'io,github)'"), "{}", text(Form::Pywb));
     }
 

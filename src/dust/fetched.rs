@@ -126,6 +126,12 @@ pub(crate) fn speaks(page: &Page) -> bool {
     !page.junk && !redirects && page.text != Text::Unknown
 }
 
+/// Returns true for a page of which nothing is known but that it is there.
+pub(crate) fn is_untold(page: &Page) -> bool {
+    let looked_at = page.digest.is_some() || page.bag.is_some() || page.declared.is_some();
+    page.text == Text::Unknown && !page.junk && !looked_at
+}
+
 /// Returns what a page of the window shows, where its main text is known.
 pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);

@@ -91,6 +91,7 @@ pub fn prove_rules(
     now: Timestamp,
 ) -> Result<Report, RuleError> {
     let mut book = RuleBook::new(settings);
+    book.draws_untold = true;
     for observation in log {
         book.observe(&observation);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::{Declared, Observation, Text};
 use super::fetched::Fetched;
-use super::learn::{Fetcher, Report, learn};
+use super::learn::{Fetcher, Report, learn, prove_rules};
 use super::proven::places;
 use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
@@ -971,4 +971,58 @@ fn many_forms_of_a_few_documents_count_as_few() {
     assert_eq!(few, 6 * 8);
     assert!(few_there < 80, "each of some dozen first values counts for itself: {few_there}");
     assert_eq!(agreed(400), (400, 400));
+}
+
+/// A log of requests alone, as of a server that answers 304 or counts no bytes: its URLs were
+/// passed over as if no rule touched them.
+#[test]
+fn rules_are_proved_on_urls_of_which_nothing_but_their_existence_is_known() {
+    let site = Site::new("example.com");
+    let rule =
+        |kind| Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    let drop = |name: &str| RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let (sound, wrong) = (rule(drop("sid")), rule(drop("page")));
+    let mut log: Vec<Observation> =
+        forum_log().iter().map(|tail| page(url(tail), Text::Unknown)).collect();
+    let proved = |log: &[Observation]| {
+        let mut settings = Settings::default();
+        settings.validate.probe_share_max = f64::MAX;
+        let rules = vec![sound.clone(), wrong.clone()];
+        let mut model = Model { serve: forum };
+        let report =
+            prove_rules(rules, log.to_vec(), &mut model, settings, Timestamp::ZERO).unwrap();
+        [&sound, &wrong].map(|rule| report.book.rule(rule.id).unwrap().state)
+    };
+    assert_eq!(proved(&log), [RuleState::Enforced, RuleState::Retired]);
+    // What was looked at, and found to have no text, tells nothing of a rule.
+    log.iter_mut().for_each(|seen| seen.digest = Some(1));
+    assert_eq!(proved(&log), [RuleState::Candidate; 2]);
+}
+
+/// What was known of a rule was overwritten by the zeros of a file, and a retired rule was a
+/// candidate again without a word of it.
+#[test]
+fn what_is_known_of_a_rule_outlives_the_import_of_it() {
+    let model = Model { serve: forum };
+    let mut book = model.learn(model.crawl(forum_log())).book;
+    let known: Vec<Rule> = book.rules().cloned().collect();
+    let retired = known.iter().find(|rule| rule.state == RuleState::Enforced).unwrap().id;
+    assert!(book.revert(retired, "as the test says", Timestamp::ZERO));
+    let before: BTreeMap<RuleId, Rule> = book.rules().map(|rule| (rule.id, rule.clone())).collect();
+    let fresh = |rule: &Rule| Rule {
+        evidence: Default::default(),
+        state: RuleState::Candidate,
+        ..rule.clone()
+    };
+    book.take_events();
+    book.import(known.iter().map(fresh).collect());
+    for rule in book.rules() {
+        assert_eq!(*rule, before[&rule.id], "{rule}");
+    }
+    assert_eq!(book.take_events(), []);
+    assert!(book.revive(retired, "imported", Timestamp::ZERO));
+    assert!(!book.revive(retired, "imported", Timestamp::ZERO), "it is retired no more");
+    let events: Vec<(RuleId, Option<RuleState>)> =
+        book.take_events().iter().map(|event| (event.rule, event.from)).collect();
+    assert_eq!(events, [(retired, Some(RuleState::Retired))]);
 }

@@ -13,6 +13,9 @@ use crate::url::{CrawlUrl, Host};
 /// Parameters of one URL whose joint removal is tried: more make too many combinations.
 const JOINT_NAMES_MAX: usize = 6;
 
+/// Parameters of one URL that are looked at, by name: each costs a look at all of the URL.
+const NAMES_MAX: usize = 256;
+
 /// Pairs taken from one document; its further URLs say the same again.
 const PAIRS_PER_DOC: usize = 64;
 
@@ -78,7 +81,8 @@ pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
                 *values.entry((name, value)).or_default() += 1;
             }
         }
-        let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
+        let names = names.into_iter().filter(|name| !name.is_empty());
+        let names: Vec<&str> = names.take(NAMES_MAX).collect();
         for dropped in subsets(&names) {
             let rest = hash_without(&class.key, &dropped);
             *groups.entry(dropped).or_default().entry(rest).or_default() += 1;

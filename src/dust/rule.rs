@@ -3,6 +3,7 @@
 //! A rule is data. Its JSON form is stable and carries [`FORMAT`]; its text form is for people.
 //! Applying rules is `live`, finding them `miner`, judging them `validate`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -302,8 +303,12 @@ impl RuleFile {
                 file.format
             )));
         }
+        let mut ids = BTreeSet::new();
         for rule in &file.rules {
             rule.check()?;
+            if !ids.insert(rule.id) {
+                return Err(RuleError(format!("rule {}: it is in the file twice", rule.id)));
+            }
         }
         Ok(file)
     }
@@ -655,6 +660,18 @@ mod tests {
         let (from, to) = (Host::new("example.com"), Host::new("other.org"));
         let alias = RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() };
         assert!(rule(alias).check().is_err());
+    }
+
+    #[test]
+    fn a_rule_file_names_each_rule_once() {
+        let (one, other) = (rule(RuleKind::PathCase), rule(RuleKind::SortParameters));
+        let parse = |rules: Vec<Rule>| {
+            let file = RuleFile { format: FORMAT, version: 0, rules };
+            RuleFile::parse(&serde_json::to_vec(&file).unwrap())
+        };
+        assert!(parse(vec![one.clone(), other.clone()]).is_ok());
+        let error = parse(vec![one.clone(), other, one.clone()]).unwrap_err().to_string();
+        assert!(error.contains(&one.id.to_string()), "{error}");
     }
 
     /// What is exported becomes a line of a server's configuration.

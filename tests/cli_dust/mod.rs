@@ -1,5 +1,7 @@
 //! `crawler dust`, as people run it: files in, standard output and exit codes out.
 
+mod logs;
+mod redirects;
 mod site;
 
 use std::io::Write;
@@ -36,6 +38,10 @@ impl Place {
     }
 
     fn run(&self, args: &[&str], input: &str) -> Output {
+        self.run_bytes(args, input.as_bytes())
+    }
+
+    fn run_bytes(&self, args: &[&str], input: &[u8]) -> Output {
         let mut child = Command::new(BIN)
             .arg("dust")
             .args(args)
@@ -47,7 +53,7 @@ impl Place {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap()
     }
 
@@ -232,6 +238,13 @@ fn rules_are_imported_as_candidates_and_decided_about_on_a_stopped_crawl() {
         assert_eq!(state(), to);
         lines += 1;
     }
+    // A retired rule that comes in again is tried again, and any other one is left as it is.
+    for (state_then, imported) in [("candidate", [0, 0, 1]), ("candidate", [0, 1, 0])] {
+        let answer = place.json(&["import", name(&rules), "--dir", "crawl"]);
+        let counts = ["imported", "known", "revived"].map(|key| answer[key].as_u64().unwrap());
+        assert_eq!((counts, state().as_str()), (imported, state_then), "{answer}");
+    }
+    lines += 1;
     let log = std::fs::read_to_string(place.path("crawl/log/rules.jsonl")).unwrap();
     assert_eq!(log.lines().count(), lines);
     let (_, err) = place.check(&["enable", "0000000000000000", "--dir", "crawl"], "", NOTHING);
@@ -357,4 +370,52 @@ fn crawl_logs_gzip_and_archives_are_read() {
     let proposed = report["rules"].as_array().unwrap().iter();
     let same = proposed.filter(|rule| rule["evidence"]["documents_same"] == 20).count();
     assert!(same >= 2, "{report}");
+}
+
+/// One rule that drops two parameters was listed twice.
+#[test]
+fn a_rule_is_listed_once_however_often_it_was_applied() {
+    use crawler::clock::Timestamp;
+    use crawler::dust::{Rule, RuleFile, RuleKind, RuleState, Scope, Source};
+    let place = Place::new();
+    let names = vec!["a".to_owned(), "b".to_owned()];
+    let kind = RuleKind::DropParameter { names, value: None };
+    let site = crawler::url::Site::new("f.example");
+    let mut rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    rule.state = RuleState::Enforced;
+    let file = RuleFile { format: 1, version: 1, rules: vec![rule] };
+    place.file("rules.json", &serde_json::to_string(&file).unwrap());
+    let url = "http://f.example/?a=1&b=2&c=3";
+    let explained = place.json(&["explain", "--rules", "rules.json", url]);
+    assert_eq!(explained["steps"].as_array().unwrap().len(), 1, "{explained}");
+    let (out, _) = place.check(&["apply", "--rules", "rules.json", "--json"], url, 0);
+    let applied: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(applied["rules"].as_array().unwrap().len(), 1, "{applied}");
+}
+
+/// What is no URL came back changed: bytes that are no UTF-8, and a carriage return at the end.
+#[test]
+fn lines_that_are_no_url_come_back_as_they_are() {
+    let place = Place::new();
+    let (rules, _) = rule_file(&place, "enforced");
+    let input = b"\xff\xfe\r\nno URL\r\n\r\nhttp://forum.example/story_1\r\n";
+    let args = ["apply", "--rules", name(&rules)];
+    let output = place.run_bytes(&args, input);
+    assert_eq!(output.stdout, b"\xff\xfe\r\nno URL\r\n\r\nhttp://forum.example/story?id=1\n");
+    let output = place.run_bytes(&[&args[..], &["--pairs"]].concat(), b"\xff\r\n");
+    assert_eq!(output.stdout, b"\xff\r\t\xff\r\n");
+}
+
+#[test]
+fn the_rules_of_the_paper_are_named_where_they_are_not_taken() {
+    let place = Place::new();
+    place.file("paper.json", r#"{"paper":1,"rounds":10,"sites":[]}"#);
+    for args in [
+        &["rules", "--rules", "paper.json"][..],
+        &["export", "--rules", "paper.json"],
+        &["import", "paper.json", "--dir", "crawl"],
+    ] {
+        let (_, err) = place.check(args, "", 78);
+        assert!(err.contains("--mode paper"), "{err}");
+    }
 }

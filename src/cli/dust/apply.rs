@@ -18,8 +18,8 @@ Examples:
   crawler dust apply --rules rules.json < urls.txt > canonical.txt
   crawler dust apply --dir crawl --pairs < urls.txt | sort -t$'\\t' -k2
 
-One line for every line: the canonical form, or the line itself where it is no URL. Only rules in
-force are applied, unless --any is given.";
+One line for every line: the canonical form, or the line itself, byte by byte, where it is no URL.
+Only rules in force are applied, unless --any is given.";
 
 /// Flags of `dust apply`.
 #[derive(Args, Debug)]
@@ -71,7 +71,13 @@ impl Rewriter {
         match self {
             Rewriter::Ours(set) => {
                 let canonized = set.canonize(&url);
-                let rules = canonized.rules.iter().map(ToString::to_string).collect();
+                // A rule that drops two parameters has been applied twice.
+                let mut rules: Vec<String> = Vec::new();
+                for id in canonized.rules.iter().map(ToString::to_string) {
+                    if !rules.contains(&id) {
+                        rules.push(id);
+                    }
+                }
                 Some((canonized.key.to_string(), rules))
             }
             Rewriter::Paper(sites, rounds) => {
@@ -90,27 +96,33 @@ pub(super) fn apply(common: &Common, args: &ApplyArgs) -> Answer {
     let (mut lines, mut changed, mut bad) = (0u64, 0u64, 0u64);
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;
-        let line = String::from_utf8_lossy(&line);
-        let line = line.trim_end_matches('\r');
         lines += 1;
-        let outcome = rewriter.rewrite(line);
+        let url = String::from_utf8_lossy(&line);
+        let url = url.trim_end_matches('\r');
+        let outcome = rewriter.rewrite(url);
         match &outcome {
-            Some((key, _)) => changed += u64::from(key != line),
-            None => bad += u64::from(!line.is_empty()),
+            Some((key, _)) => changed += u64::from(key != url),
+            None => bad += u64::from(!url.is_empty()),
         }
         if common.json {
             let object = match outcome {
-                Some((key, rules)) => json!({ "url": line, "key": key, "rules": rules }),
-                None => json!({ "url": line, "key": Value::Null }),
+                Some((key, rules)) => json!({ "url": url, "key": key, "rules": rules }),
+                None => json!({ "url": url, "key": Value::Null }),
             };
             writeln!(out, "{object}")?;
             continue;
         }
-        let key = outcome.map_or_else(|| line.to_owned(), |(key, _)| key);
-        match args.pairs {
-            true => writeln!(out, "{line}\t{key}")?,
-            false => writeln!(out, "{key}")?,
+        // What is no URL is given back byte by byte.
+        let (before, after) = match &outcome {
+            Some((key, _)) => (url.as_bytes(), key.as_bytes()),
+            None => (&line[..], &line[..]),
+        };
+        if args.pairs {
+            out.write_all(before)?;
+            out.write_all(b"\t")?;
         }
+        out.write_all(after)?;
+        out.write_all(b"\n")?;
     }
     out.flush()?;
     if !common.quiet {

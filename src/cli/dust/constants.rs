@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::dust::paper::{Cue, Settings};
 
 /// The cue by which pairs of URLs are likely alike.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub(super) enum CueName {
     /// Sketches if there are any, else sizes, else none
     Auto,
@@ -18,7 +18,7 @@ pub(super) enum CueName {
 }
 
 /// Constants of the paper, for `--mode paper`. Without a flag the paper's value holds.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Constants of the paper (--mode paper)")]
 pub(super) struct Constants {
     /// S: longest substring that a rule may replace, in tokens [35]
@@ -34,7 +34,7 @@ pub(super) struct Constants {
     #[arg(long, value_name = "N")]
     ms: Option<u64>,
     /// Greatest relative deficiency of support [0.05]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = amount)]
     mrd: Option<f64>,
     /// Greatest absolute deficiency of support [1]
     #[arg(long, value_name = "N")]
@@ -46,7 +46,7 @@ pub(super) struct Constants {
     #[arg(long, value_name = "N")]
     n: Option<u64>,
     /// Share of counterexamples that refutes a rule [0.05]
-    #[arg(long, alias = "eps", value_name = "SHARE")]
+    #[arg(long, alias = "eps", value_name = "SHARE", value_parser = share)]
     epsilon: Option<f64>,
     /// Most rounds of canonization [10]
     #[arg(long, alias = "iterations", value_name = "N")]
@@ -70,10 +70,10 @@ pub(super) struct Constants {
     #[arg(long, value_name = "N")]
     param_min_urls: Option<u64>,
     /// Least share of alike pairs that differ in the parameter only [0.5]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     param_min_frac: Option<f64>,
     /// Resemblance from which two fetched pages are the same [0.8]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
     same: Option<f64>,
     /// Chooses the samples of the validation [0]
     #[arg(long, value_name = "N")]
@@ -83,7 +83,23 @@ pub(super) struct Constants {
     top: Option<usize>,
 }
 
+/// Reads a share of a whole.
+fn share(text: &str) -> Result<f64, String> {
+    amount(text).ok().filter(|share| *share <= 1.0).ok_or("write a number from 0 to 1".to_owned())
+}
+
+/// Reads a number that may be above 1.
+pub(super) fn amount(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    number.ok_or("write a number from 0 on".to_owned())
+}
+
 impl Constants {
+    /// Returns true where any flag was given.
+    pub(super) fn are_given(&self) -> bool {
+        *self != Constants::default()
+    }
+
     /// Returns the settings: the paper's, unless a flag says otherwise.
     pub(super) fn settings(&self) -> Settings {
         let paper = Settings::default();

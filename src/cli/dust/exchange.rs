@@ -23,8 +23,8 @@ Examples:
   crawler dust import rules.json --dir crawl
 
 The crawl must be stopped, or not yet begun. Rules come in as candidates: they are judged first when
-their site is mined, and enforced only when they are proved here. `crawler dust enable ID` vouches
-for one.";
+their site is mined, and enforced only when they are proved here. Rules that are known here stay as
+they are, but retired ones are tried again. `crawler dust enable ID` vouches for one.";
 
 /// For whom rules are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -124,16 +124,20 @@ pub(super) fn import(common: &Common, args: &ImportArgs) -> Answer {
     let rules = super::rule_file(&args.file)?.rules;
     let db = decide::open(&config)?;
     let mut book = super::book(&config, &db)?.unwrap_or_else(|| RuleBook::new(config.dust.book()));
-    let known = rules.iter().filter(|rule| book.rule(rule.id).is_some()).count();
-    let count = rules.len();
+    let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
+    let known: Vec<_> = ids.iter().copied().filter(|id| book.rule(*id).is_some()).collect();
     book.import(rules);
+    let now = decide::time(&db)?;
+    let revived = known.iter().filter(|id| book.revive(**id, "imported", now)).count();
     decide::keep(&config, &db, &mut book)?;
+    let (imported, known) = (ids.len() - known.len(), known.len() - revived);
     if common.json {
-        println!("{}", json!({ "imported": count - known, "known": known }));
+        let counts = json!({ "imported": imported, "known": known, "revived": revived });
+        println!("{counts}");
     } else {
         println!(
-            "{} rules imported as candidates, {known} known already; the next run tries them",
-            count - known
+            "{imported} rules imported as candidates, {revived} retired ones to be tried again, \
+             {known} known already and left as they are"
         );
     }
     Ok(Exit::Complete)

@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use flate2::bufread::MultiGzDecoder;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::output::number;
@@ -17,7 +16,7 @@ use crate::archive::{Found, Walked, walk_file};
 use crate::content;
 use crate::content::Bag;
 use crate::crawl::log::{self, Line};
-use crate::dust::input::{self, Batch, Collected, Format, detect};
+use crate::dust::input::{self, Batch, Collected, Format};
 use crate::dust::paper::Record;
 use crate::dust::{Declared, Observation, Sketch, Text};
 use crate::extract;
@@ -65,8 +64,11 @@ const WORDS_UNKNOWN: u32 = 256;
 /// kept of any site.
 const OBSERVATIONS_MAX: usize = 500_000;
 
-/// Bytes of a file by which its format is told.
-const HEAD: usize = 1 << 16;
+/// Damages that are shown.
+const DAMAGES_MAX: usize = 20;
+
+/// Bytes of a file that are read at once.
+const READ_BYTES: usize = 1 << 16;
 
 /// What logs came to.
 #[derive(Default)]
@@ -78,7 +80,9 @@ pub(super) struct Logs {
     left_out: u64,
     /// Whether a file may hold several sites; a TSV list is of one site by definition.
     pub(super) mixed: bool,
+    /// The first damages of WARC files.
     damages: Vec<String>,
+    damaged: u64,
 }
 
 /// Reads logs for records; directories stand for the crawl logs or the WARC files in them, `-` for
@@ -92,6 +96,10 @@ pub(super) fn read(
     let mut batch = Batch::new(settings);
     let mut logs = Logs::default();
     let files = expand(files)?;
+    if args.format == FormatName::Warc && files.iter().any(|file| file.as_os_str() == "-") {
+        let what = "WARC files are read by their names, not from standard input";
+        return Err(Failed::with(Exit::Usage, what));
+    }
     if let Some(texts) = &mut texts {
         for file in files.iter().filter(|file| args.holds_warc(file)) {
             walk_file(file, PAGE_MAX, |found, block| {
@@ -169,85 +177,32 @@ fn one(
         FormatName::Cdxj => Some(Format::Cdxj),
         FormatName::Auto | FormatName::Warc => None,
     };
-    let mut source = open(file)?;
-    let reading = || format!("failed to read {name}");
-    let head = source.fill_buf().with_context(reading)?;
-    if texts.is_some() && format.or_else(|| detect(head)) == Some(Format::CrawlLog) {
-        logs.mixed = true;
-        return crawl_log(source, &name, batch, logs);
-    }
-    let format = batch.read(source, &name, format).with_context(reading)?;
-    logs.mixed |= format != Format::Tsv;
+    let source = open(file)?;
+    let read = match texts {
+        Some(_) => batch.read_beside(source, &name, format, &mut |line| logs.read_own(line)),
+        None => batch.read(source, &name, format),
+    };
+    let format = read.with_context(|| format!("failed to read {name}"))?;
+    logs.mixed |= format.is_some_and(|format| format != Format::Tsv);
     Ok(())
 }
 
-/// Opens a log, plain or gzip.
 fn open(file: &Path) -> Result<Box<dyn BufRead>, Failed> {
-    let raw: Box<dyn Read> = if file.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
-        let opened = File::open(file);
-        Box::new(opened.with_context(|| format!("failed to open {}", file.display()))?)
-    };
-    let mut source = BufReader::with_capacity(HEAD, raw);
-    let head = source.fill_buf().with_context(|| format!("failed to read {}", file.display()))?;
-    if head.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::with_capacity(HEAD, MultiGzDecoder::new(source))));
+    if file.as_os_str() == "-" {
+        return Ok(Box::new(BufReader::new(io::stdin())));
     }
-    Ok(Box::new(source))
-}
-
-/// Reads our own crawl log with all that it says. Lines that are none go through `batch`, which
-/// counts and names them.
-fn crawl_log(
-    mut source: Box<dyn BufRead>,
-    name: &str,
-    batch: &mut Batch,
-    logs: &mut Logs,
-) -> Result<(), Failed> {
-    /// Longer lines are none of ours.
-    const LINE_MAX: u64 = 1 << 20;
-    let mut bytes = Vec::new();
-    let mut count = 0u64;
-    loop {
-        bytes.clear();
-        let read = source.by_ref().take(LINE_MAX).read_until(b'\n', &mut bytes);
-        if read.with_context(|| format!("failed to read {name}"))? == 0 {
-            return Ok(());
-        }
-        count += 1;
-        match serde_json::from_slice::<Line>(&bytes) {
-            Ok(line) if line.status > 0 && line.purpose != "robots" => {
-                if let Some(observation) = observed(&line) {
-                    logs.observe(observation);
-                }
-                let known = |size: u64| i64::try_from(size).ok().map(|size| (size, size));
-                batch.push(Record {
-                    url: line.url,
-                    status: line.status,
-                    size: known(line.size),
-                    sketch: Vec::new(),
-                });
-            }
-            Ok(_) => {}
-            Err(_) if bytes.trim_ascii().is_empty() => {}
-            Err(error) => batch.bad_line(name, count, error.to_string()),
-        }
-    }
+    let opened = File::open(file).with_context(|| format!("failed to open {}", file.display()))?;
+    Ok(Box::new(BufReader::with_capacity(READ_BYTES, opened)))
 }
 
 fn observed(line: &Line) -> Option<Observation> {
     let url = CrawlUrl::parse(&line.url).ok()?;
     let parse = |text: &Option<String>| CrawlUrl::parse(text.as_deref()?).ok();
     let redirect = (300..400).contains(&line.status).then(|| parse(&line.location)).flatten();
-    let sketch = line.sketch.as_deref().and_then(|text| text.parse::<content::Sketch>().ok());
-    let main = |sketch: content::Sketch| {
-        Text::Main(Sketch { mins: *sketch.bytes(), shingles: WORDS_UNKNOWN })
-    };
     Some(Observation {
         key: parse(&line.canonical).unwrap_or_else(|| url.clone()),
         status: line.status,
-        text: sketch.map_or(Text::Unknown, main),
+        text: main_text(line).unwrap_or_default(),
         digest: line.digest.as_ref().map(|digest| xxh3_64(digest.as_bytes())),
         bag: None,
         declared: redirect
@@ -257,6 +212,12 @@ fn observed(line: &Line) -> Option<Observation> {
         troubled: line.then == "busy",
         url,
     })
+}
+
+/// Returns the main text of a page, where the line has a sketch of it.
+fn main_text(line: &Line) -> Option<Text> {
+    let sketch: content::Sketch = line.sketch.as_deref()?.parse().ok()?;
+    Some(Text::Main(Sketch { mins: *sketch.bytes(), shingles: WORDS_UNKNOWN }))
 }
 
 fn warc(file: &Path, batch: &mut Batch, logs: &mut Logs) -> Result<(), Failed> {
@@ -308,6 +269,19 @@ fn page_in_archive(found: &Found, block: &[u8], settings: &extract::Settings) ->
 }
 
 impl Logs {
+    /// Takes in a line of our own crawl log with all that it says; returns nothing for one of
+    /// another program, or of no page.
+    fn read_own(&mut self, line: &[u8]) -> Option<Record> {
+        let line: Line = serde_json::from_slice(line).ok()?;
+        let ours = line.at_ms > 0 || main_text(&line).is_some();
+        if !ours || line.status == 0 || line.purpose == "robots" {
+            return None;
+        }
+        self.observe(observed(&line)?);
+        // What it does not say of a text, such as that of an image, is not known by its size.
+        Some(Record { url: line.url, status: line.status, ..Record::default() })
+    }
+
     /// Takes in a page. The latest pages are kept, as the miner itself does.
     fn observe(&mut self, observation: Observation) {
         if self.observations.len() == OBSERVATIONS_MAX {
@@ -318,20 +292,25 @@ impl Logs {
     }
 
     fn note_damages(&mut self, walked: &Walked) {
-        let damages = walked.damages.iter();
-        self.damages.extend(damages.map(|(file, damage)| {
-            format!("{file}: damaged at byte {}: {:?}", damage.offset, damage.kind)
-        }));
+        self.damaged += walked.damages.len() as u64;
+        let damages = walked.damages.iter().take(DAMAGES_MAX.saturating_sub(self.damages.len()));
+        self.damages.extend(damages.map(|(file, damage)| format!("{file}: {damage}")));
     }
 
     /// Says on standard error what could not be read, and what was.
-    pub(super) fn report(&self, quiet: bool) {
+    ///
+    /// # Errors
+    /// Fails if all that there was to read was bad.
+    pub(super) fn report(&self, quiet: bool) -> Result<(), Failed> {
         let collected = &self.collected;
         for line in &collected.bad_lines {
             eprintln!("{line}");
         }
         for damage in &self.damages {
             eprintln!("{damage}");
+        }
+        if self.damaged > self.damages.len() as u64 {
+            eprintln!("{} damages in all", number(self.damaged));
         }
         if collected.bad > 0 {
             eprintln!("{} bad lines left out", number(collected.bad));
@@ -353,41 +332,57 @@ impl Logs {
             let pages = self.observations.len() as u64;
             eprintln!("{} distinct URLs read", number((collected.records.len() as u64).max(pages)));
         }
+        let none = collected.records.is_empty() && self.observations.is_empty();
+        if none && collected.bad > 0 && collected.unused == 0 {
+            return Err(Failed::with(Exit::Nothing, "nothing could be read: all lines are bad"));
+        }
+        Ok(())
     }
 
     /// Returns what the online miner takes: crawl logs as they are, records by size or sketch.
     pub(super) fn into_observations(self) -> Vec<Observation> {
         let mut all = Vec::from(self.observations);
         tell_texts_of_revisits(&mut all);
-        let told: std::collections::HashSet<u64> =
-            all.iter().map(|seen| xxh3_64(seen.url.as_str().as_bytes())).collect();
+        let hash = |url: &CrawlUrl| xxh3_64(url.as_str().as_bytes());
+        let mut told: HashMap<u64, usize> = HashMap::new();
+        for (at, seen) in all.iter().enumerate() {
+            told.entry(hash(&seen.url)).or_insert(at);
+        }
         for record in self.collected.records {
-            let Ok(url) = CrawlUrl::parse(&record.url) else { continue };
-            if told.contains(&xxh3_64(url.as_str().as_bytes())) {
-                continue;
-            }
-            let small = |size: i64| u32::try_from(size).unwrap_or(u32::MAX);
-            let text = match (&record.sketch[..], record.size) {
-                ([a, b, c, d, ..], _) => Text::Page([*a, *b, *c, *d]),
-                (_, Some((least, most))) if record.status == 200 => {
-                    Text::Size(small(least), small(most))
+            let Some(seen) = of_record(&record) else { continue };
+            match told.get(&hash(&seen.url)).and_then(|at| all.get_mut(*at)) {
+                None => all.push(seen),
+                // Of what the crawl did not read, another log may tell the text.
+                Some(known) if known.text == Text::Unknown && known.status == 200 => {
+                    known.text = seen.text;
                 }
-                _ => Text::Unknown,
-            };
-            all.push(Observation {
-                key: url.clone(),
-                url,
-                status: record.status,
-                text,
-                digest: None,
-                bag: None,
-                declared: None,
-                junk: false,
-                troubled: false,
-            });
+                Some(_) => {}
+            }
         }
         all
     }
+}
+
+fn of_record(record: &Record) -> Option<Observation> {
+    let url = CrawlUrl::parse(&record.url).ok()?;
+    let small = |size: i64| u32::try_from(size).unwrap_or(u32::MAX);
+    let text = match (&record.sketch[..], record.size) {
+        ([a, b, c, d, ..], _) => Text::Page([*a, *b, *c, *d]),
+        (_, Some((least, most))) if record.status == 200 => Text::Size(small(least), small(most)),
+        _ => Text::Unknown,
+    };
+    Some(Observation {
+        key: url.clone(),
+        url,
+        // Who is told that a page has not changed has been given it before.
+        status: if record.status == 304 { 200 } else { record.status },
+        text,
+        digest: None,
+        bag: None,
+        declared: None,
+        junk: false,
+        troubled: false,
+    })
 }
 
 /// A page whose text is unknown shows that of another one with the same payload.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::super::output::number;
-use super::constants::Constants;
+use super::constants::{Constants, amount};
 use super::logs::{self, LogArgs};
 use super::pages::FetchArgs;
 use super::rules::{row, table};
@@ -34,9 +34,11 @@ Examples:
   crawler dust mine --mode paper --json list.tsv > report.json
   crawler dust mine --mode paper --fetch proxy=http://127.0.0.1:8099 --valid valid.tsv train.tsv
 
-Bad lines are counted and the first ones shown with file and line; they are never fatal. The miner
-of the paper splits mixed logs by site, but takes a TSV list for one site. Settings of our own miner
-are those of the configuration: --set dust.validate.success_good=0.999";
+Bad lines are counted and the first ones shown with file and line; they are never fatal, unless
+there are no others: exit code 3. JSON lines of other programs need `url` and `status`, and say more
+with `size` or `sketch`. The miner of the paper splits mixed logs by site, but takes a TSV list for
+one site. Settings of our own miner are those of the configuration: --set
+dust.validate.success_good=0.999";
 
 /// Flags of `dust mine`.
 #[derive(Args, Debug)]
@@ -62,7 +64,7 @@ pub(in crate::cli) struct MineArgs {
     #[arg(long, value_name = "OUT")]
     rules: Option<PathBuf>,
     /// Most fetches for proofs, as a share of the URLs of a site; without it that of a crawl
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", value_parser = amount)]
     probes: Option<f64>,
     #[command(flatten)]
     constants: Constants,
@@ -97,13 +99,18 @@ pub(super) struct PaperSite {
 }
 
 fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
+    if args.probes.is_some() {
+        let what = "--probes is for our miner: that of the paper fetches what --n says";
+        return Err(Failed::with(Exit::Usage, what));
+    }
+    args.fetch.check()?;
     let config = common.load(&[])?.config;
     let logs = logs::read(&args.log, &args.files, None)?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let list = |file: &Option<PathBuf>| -> Result<Option<Vec<paper::Record>>, Failed> {
         let Some(file) = file else { return Ok(None) };
         let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
-        logs.report(common.quiet);
+        logs.report(common.quiet)?;
         Ok(Some(logs.collected.records))
     };
     let settings = args.constants.settings();
@@ -136,11 +143,20 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         let what = "--valid is for --mode paper: our miner proves rules on the log itself";
         return Err(Failed::with(Exit::Usage, what));
     }
+    if args.constants.are_given() {
+        let what = "the constants of the paper are for --mode paper: our miner has --set dust.";
+        return Err(Failed::with(Exit::Usage, what));
+    }
+    args.fetch.check()?;
     let config = common.load(&[])?.config;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.log, &args.files, Some(&mut texts))?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let observations = logs.into_observations();
+    let untold = observations.iter().filter(|seen| seen.tells_nothing()).count() as u64;
+    if untold > 0 && !common.quiet {
+        eprintln!("{} URLs tell nothing of their text: rules are found by others", number(untold));
+    }
     let mut pages = args.fetch.pages(&config, texts)?;
     match &mut pages {
         Some(pages) => pages.learn_sites(&observations),
@@ -199,7 +215,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
 fn canonical(args: &MineArgs, report: &Report) -> Result<Option<Vec<(String, String)>>, Failed> {
     let Some(file) = &args.canon else { return Ok(None) };
     let logs = logs::read(&args.log, std::slice::from_ref(file), None)?;
-    logs.report(true);
+    logs.report(true)?;
     let set = report.book.rule_set()?;
     let forms = logs.collected.records.into_iter().map(|record| {
         let key = CrawlUrl::parse(&record.url).map(|url| set.canonize(&url).key.to_string());

@@ -84,8 +84,15 @@ fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
 
 /// Reads a rule file.
 fn rule_file(file: &Path) -> Result<RuleFile, Failed> {
-    RuleFile::parse(&read(file)?).map_err(|error| {
-        Failed::with(Exit::Config, format!("failed to use {}: {error}", file.display()))
+    let bytes = read(file)?;
+    RuleFile::parse(&bytes).map_err(|error| {
+        let why = match serde_json::from_slice::<mine::PaperFile>(&bytes) {
+            Ok(_) => {
+                "its rules are of `dust mine --mode paper`; only `dust apply` takes them".into()
+            }
+            Err(_) => error.to_string(),
+        };
+        Failed::with(Exit::Config, format!("failed to use {}: {why}", file.display()))
     })
 }
 

@@ -29,9 +29,9 @@ pub(super) struct FetchArgs {
     /// `none`, `live` (from the sites, politely), or `proxy=http://127.0.0.1:PORT`
     #[arg(long, value_name = "HOW", default_value = "none")]
     fetch: String,
-    /// Rest between two fetches through the proxy
-    #[arg(long, value_name = "SPAN", default_value = "0s")]
-    delay: String,
+    /// Rest between two fetches through the proxy [0s]
+    #[arg(long, value_name = "SPAN")]
+    delay: Option<Span>,
 }
 
 enum Way {
@@ -61,6 +61,18 @@ impl FetchArgs {
     /// Returns true where nothing is to be fetched.
     pub(super) fn is_none(&self) -> bool {
         self.fetch == "none"
+    }
+
+    /// Checks that no flag is without effect.
+    ///
+    /// # Errors
+    /// Fails with what to do instead.
+    pub(super) fn check(&self) -> Result<(), Failed> {
+        if self.delay.is_none() || self.fetch.starts_with("proxy=") {
+            return Ok(());
+        }
+        let what = "--delay is for --fetch proxy=URL: sites are asked by politeness.min_delay";
+        Err(Failed::with(Exit::Usage, what))
     }
 
     /// Makes the means to fetch, or nothing for `none`. What is fetched is read by `texts`, so that
@@ -96,14 +108,12 @@ impl FetchArgs {
             let what = "only a proxy on this machine; for sites use --fetch live with fetch.proxy";
             return Err(usage(what.to_owned()));
         }
-        let delay: Span = self.delay.parse().map_err(|error| {
-            Failed::with(Exit::Usage, format!("--delay {}: {error}", self.delay))
-        })?;
+        let delay = self.delay.map_or(Duration::ZERO, |delay| delay.get());
         let settings = crate::fetch::Settings { proxy: Some(proxy), ..config.fetch.clone() };
         let agent = user_agent(&config.name, env!("CARGO_PKG_VERSION"), &config.contact);
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
         let fetch = HyperFetch::new(&settings, &agent, &config.contact, clock)?;
-        Ok(Way::Proxy(Box::new(fetch), delay.get()))
+        Ok(Way::Proxy(Box::new(fetch), delay))
     }
 }
 

@@ -19,8 +19,8 @@ Examples:
       --contact mailto:me@example.org
   crawler dust validate rules.json --log list.tsv --fetch proxy=http://127.0.0.1:8099
 
-URLs are drawn from the log, uniformly over its parts, and fetched in both forms. Exit code 20 if a
-rule is refuted.";
+URLs are drawn from the log, uniformly over its parts, and fetched in both forms, also where the log
+tells no sizes. Exit code 20 if a rule is refuted.";
 
 /// Flags of `dust validate`.
 #[derive(Args, Debug)]
@@ -52,9 +52,10 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
     if args.fetch.is_none() {
         return Err(nothing());
     }
+    args.fetch.check()?;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.how, &args.log, Some(&mut texts))?;
-    logs.report(common.quiet);
+    logs.report(common.quiet)?;
     let observations = logs.into_observations();
     let mut pages = args.fetch.pages(&config, texts)?.ok_or_else(nothing)?;
     pages.learn_sites(&observations);

@@ -159,8 +159,11 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     for id in &canonized.rules {
         let Some(rule) = rules.iter().find(|rule| rule.id == *id) else { continue };
         let after = alone(rule, &form)?;
-        steps.push((rule, form.to_string(), after.to_string()));
-        form = after;
+        // A rule that drops two parameters has been applied twice, and here at once.
+        if after != form {
+            steps.push((rule, form.to_string(), after.to_string()));
+            form = after;
+        }
     }
     let mut idle = Vec::new();
     for rule in rules.iter().filter(|rule| rule.state != RuleState::Enforced) {

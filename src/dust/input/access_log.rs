@@ -61,16 +61,24 @@ pub(super) fn parse(line: &str, base: Option<&str>) -> Result<Parsed, LineError>
         // Empty requests ("-") are logged for connections that timed out.
         return Ok(Parsed::Unused);
     };
-    if !matches!(method, "GET" | "HEAD") {
+    // A target with spaces was never the URL of a page, and its first word even less.
+    let is_request = words.next().is_none_or(|version| version.starts_with("HTTP/"));
+    if !is_request || !matches!(method, "GET" | "HEAD") {
         return Ok(Parsed::Unused);
     }
     let url = match target.as_bytes().first() {
         Some(b'/') => format!("{}{target}", origin(before, base)?),
-        _ if target.starts_with("http://") || target.starts_with("https://") => target.to_owned(),
+        _ if has_scheme(target) => target.to_owned(),
         _ => return Ok(Parsed::Unused),
     };
     let size = bytes.filter(|&bytes| method == "GET" && bytes > 0).map(|bytes| (bytes, bytes));
     Ok(Parsed::Record(Record { url, status, size, sketch: Vec::new() }))
+}
+
+fn has_scheme(target: &str) -> bool {
+    let begins =
+        |scheme: &str| target.get(..scheme.len()).is_some_and(|t| t.eq_ignore_ascii_case(scheme));
+    begins("http://") || begins("https://")
 }
 
 /// Returns scheme and host of a line: those that were given, unless the line begins with a virtual
@@ -219,6 +227,20 @@ mod tests {
             "h - -",
             r#""GET /a HTTP/1.0" OK 5"#,
             Err(LineError::Number("status", "OK".to_owned())),
+        );
+    }
+
+    /// `/a b` was read as a request for `/a`, which nobody made.
+    #[test]
+    fn a_target_with_spaces_is_no_url_and_a_scheme_may_be_in_capitals() {
+        check("h - -", r#""GET /a b HTTP/1.1" 200 5"#, Ok(None));
+        check("h - -", r#""GET /a b" 200 5"#, Ok(None));
+        check("h - -", r#""GET /a" 200 5"#, Ok(Some(("https://site.example/a", 200, Some(5)))));
+        let url = "HTTPS://b.example/x";
+        check(
+            "h - -",
+            r#""GET HTTPS://b.example/x HTTP/1.1" 200 1"#,
+            Ok(Some((url, 200, Some(1)))),
         );
     }
 

@@ -51,11 +51,18 @@ pub struct BadLine {
     pub line: u64,
     /// What is wrong with it.
     pub error: LineError,
+    /// How many later lines of the file are wrong in the same way.
+    pub more: u64,
 }
 
 impl fmt::Display for BadLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.file, self.line, self.error)
+        write!(f, "{}:{}: {}", self.file, self.line, self.error)?;
+        match self.more {
+            0 => Ok(()),
+            1 => f.write_str(" (and in 1 more line)"),
+            more => write!(f, " (and in {more} more lines)"),
+        }
     }
 }
 
@@ -71,7 +78,7 @@ pub struct Collected {
     pub unused: u64,
     /// How many lines were bad.
     pub bad: u64,
-    /// The first bad lines.
+    /// The first bad lines, of those of one file that are wrong in the same way the first one.
     pub bad_lines: Vec<BadLine>,
     /// The share of the distinct URLs that was kept; 1 unless there were too many. At share q the
     /// support of a rule is about q² of its true support: rare rules are missed, none is invented.
@@ -98,91 +105,92 @@ impl Batch {
 
     /// Reads one log, plain or gzip. Without a format it is told from the first lines.
     ///
-    /// Returns the format. A broken or too large gzip file is read as far as it goes, and counts as
-    /// a bad line.
+    /// Returns the format, or none for a file that has no lines or is of no known format; the
+    /// latter counts as a bad line. A broken or too large file is read as far as it goes, and
+    /// counts as a bad line too.
     ///
     /// # Errors
-    /// Fails if reading does, or if the format is not given and cannot be told.
+    /// Fails if nothing can be read at all.
     pub fn read(
+        &mut self,
+        source: impl BufRead,
+        name: &str,
+        format: Option<Format>,
+    ) -> io::Result<Option<Format>> {
+        self.read_beside(source, name, format, &mut |_| None)
+    }
+
+    /// Does the same, and shows the lines of a JSON log to `own` first: of a line that it knows it
+    /// returns the record.
+    ///
+    /// # Errors
+    /// Fails if nothing can be read at all.
+    pub fn read_beside(
         &mut self,
         mut source: impl BufRead,
         name: &str,
         format: Option<Format>,
-    ) -> io::Result<Format> {
+        own: &mut dyn FnMut(&[u8]) -> Option<Record>,
+    ) -> io::Result<Option<Format>> {
         /// The first two bytes of a gzip member (RFC 1952 §2.3.1).
         const GZIP: [u8; 2] = [0x1f, 0x8b];
         let limit = self.settings.file_bytes_max.get().saturating_add(1);
+        let mut file = Reading { name, context: None, waiting: Vec::new(), own };
+        file.context = format.map(|format| self.context(format));
         if source.fill_buf()?.starts_with(&GZIP) {
             let plain = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(source).take(limit));
-            self.read_plain(plain, name, format)
+            self.read_plain(plain, &mut file);
         } else {
-            self.read_plain(source.take(limit), name, format)
+            self.read_plain(source.take(limit), &mut file);
         }
+        if let Some((first, _)) = file.waiting.first() {
+            self.collected.lines += 1;
+            self.bad(name, *first, LineError::UnknownFormat);
+        }
+        Ok(file.context.map(|context| context.format))
     }
 
-    fn read_plain(
-        &mut self,
-        mut source: impl BufRead,
-        name: &str,
-        format: Option<Format>,
-    ) -> io::Result<Format> {
-        let mut head = Vec::new();
-        let format = match format {
-            Some(format) => format,
-            None => self.tell_format(&mut source, &mut head)?,
-        };
-        let mut source = io::Cursor::new(head).chain(source);
-        let context = Context::new(format, self.settings.site.as_deref());
+    fn context(&self, format: Format) -> Context {
+        Context::new(format, self.settings.site.as_deref())
+    }
+
+    fn read_plain(&mut self, mut source: impl BufRead, file: &mut Reading<'_>) {
         let line_max = self.settings.line_bytes_max.as_len();
         let (mut line, mut number, mut bytes) = (Vec::new(), 0, 0u64);
-        loop {
+        while file.waiting.len() < DETECT_LINES {
             line.clear();
-            let read = match read_line(&mut source, &mut line, line_max) {
-                Ok(0) => return Ok(format),
-                Ok(read) => read as u64,
-                Err(error) => {
-                    self.bad(name, number + 1, LineError::Unreadable(error.to_string()));
-                    return Ok(format);
-                }
-            };
             number += 1;
-            bytes += read;
-            if bytes > self.settings.file_bytes_max.get() {
-                self.bad(name, number, LineError::FileTooLarge);
-                return Ok(format);
+            match read_line(&mut source, &mut line, line_max) {
+                Ok(0) => return,
+                Ok(read) => bytes += read as u64,
+                Err(error) => {
+                    self.bad(file.name, number, LineError::Unreadable(error.to_string()));
+                    return;
+                }
             }
-            if line.len() > line_max {
-                self.collected.lines += 1;
-                self.bad(name, number, LineError::TooLong);
+            if bytes > self.settings.file_bytes_max.get() {
+                self.bad(file.name, number, LineError::FileTooLarge);
+                return;
+            }
+            let text = line.trim_ascii_end();
+            if text.is_empty() || text.starts_with(b"#") {
                 continue;
             }
-            self.line(&context, &line, name, number);
+            if file.context.is_none() {
+                file.context = detect(text).map(|format| self.context(format));
+                if file.context.is_none() {
+                    // Too long a line must stay too long.
+                    line.truncate(line_max + 1);
+                    file.waiting.push((number, std::mem::take(&mut line)));
+                    continue;
+                }
+                // A line that has no shape is bad in any format.
+                for (number, line) in std::mem::take(&mut file.waiting) {
+                    self.line(file, &line, number);
+                }
+            }
+            self.line(file, &line, number);
         }
-    }
-
-    /// Reads lines into `head` until one of them tells the format.
-    fn tell_format(&self, source: &mut impl BufRead, head: &mut Vec<u8>) -> io::Result<Format> {
-        let line_max = self.settings.line_bytes_max.as_len();
-        for _ in 0..DETECT_LINES {
-            let mut line = Vec::new();
-            let read = read_line(source, &mut line, line_max)?;
-            if let Some(format) = detect(&line) {
-                head.append(&mut line);
-                return Ok(format);
-            }
-            if read == 0 {
-                break;
-            }
-            // Only counted: a line that has no shape is bad in any format. Too long a line must
-            // stay too long, and still end.
-            line.truncate(line_max + 1);
-            head.append(&mut line);
-            if head.last() != Some(&b'\n') {
-                head.push(b'\n');
-            }
-        }
-        let message = "is no known log format; name it with --format";
-        Err(io::Error::new(io::ErrorKind::InvalidData, message))
     }
 
     /// Takes in one record that was read elsewhere, such as from an archive.
@@ -215,30 +223,37 @@ impl Batch {
         self.collected
     }
 
-    fn line(&mut self, context: &Context, line: &[u8], name: &str, number: u64) {
-        let line = line.trim_ascii_end();
-        if line.is_empty() || line.starts_with(b"#") {
+    /// Takes in a line that is neither blank nor a comment.
+    fn line(&mut self, file: &mut Reading<'_>, line: &[u8], number: u64) {
+        let Some(context) = &file.context else { return };
+        self.collected.lines += 1;
+        if line.len() > self.settings.line_bytes_max.as_len() {
+            self.bad(file.name, number, LineError::TooLong);
             return;
         }
-        self.collected.lines += 1;
+        let line = line.trim_ascii_end();
+        if context.format == Format::CrawlLog
+            && let Some(record) = (file.own)(line)
+        {
+            self.push(record);
+            return;
+        }
         let parsed = std::str::from_utf8(line).map_err(|_| LineError::Encoding);
         match parsed.and_then(|line| parse(context, line)) {
             Ok(Parsed::Record(record)) => self.push(record),
             Ok(Parsed::Unused) => self.collected.unused += 1,
-            Err(error) => self.bad(name, number, error),
+            Err(error) => self.bad(file.name, number, error),
         }
-    }
-
-    /// Counts and keeps a bad line that was read elsewhere.
-    pub fn bad_line(&mut self, name: &str, line: u64, why: String) {
-        self.collected.lines += 1;
-        self.bad(name, line, LineError::Json(why));
     }
 
     fn bad(&mut self, name: &str, line: u64, error: LineError) {
         self.collected.bad += 1;
-        if self.collected.bad_lines.len() < self.settings.bad_lines_shown_max {
-            self.collected.bad_lines.push(BadLine { file: name.to_owned(), line, error });
+        let shown = &mut self.collected.bad_lines;
+        let is_same = |bad: &&mut BadLine| bad.file == name && bad.error == error;
+        if let Some(same) = shown.iter_mut().find(is_same) {
+            same.more += 1;
+        } else if shown.len() < self.settings.bad_lines_shown_max {
+            shown.push(BadLine { file: name.to_owned(), line, error, more: 0 });
         }
     }
 
@@ -272,8 +287,20 @@ fn merge(known: &mut Record, other: Record) {
     }
 }
 
-/// How many lines are looked at for the format: comments and one bad line must not decide.
+/// How many lines are looked at for the format, comments and blank lines aside: one bad line must
+/// not decide.
 const DETECT_LINES: usize = 100;
+
+/// A file while it is read.
+struct Reading<'r> {
+    name: &'r str,
+    /// None until the format is known.
+    context: Option<Context>,
+    /// Lines that did not tell it, with their numbers.
+    waiting: Vec<(u64, Vec<u8>)>,
+    /// Knows some lines of JSON logs.
+    own: &'r mut dyn FnMut(&[u8]) -> Option<Record>,
+}
 
 /// Reads up to and with the next line feed; of a line longer than `max` only a little more.
 ///
@@ -301,6 +328,8 @@ fn read_line(source: &mut impl BufRead, line: &mut Vec<u8>, max: usize) -> io::R
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+
+    use xxhash_rust::xxh3::xxh3_64;
 
     use super::*;
 
@@ -364,8 +393,12 @@ mod tests {
     fn lines_of_one_url_are_united() {
         let text = b"u\t304\t1\t1\t-\nu\t200\t9\t9\t-\nu\t200\t5\t7\tff\nu\t404\t1\t1\n";
         let read = check(Settings::default(), text, Some(Format::Tsv));
-        let want =
-            Record { url: "u".to_owned(), status: 200, size: Some((5, 9)), sketch: vec![255] };
+        let want = Record {
+            url: "u".to_owned(),
+            status: 200,
+            size: Some((5, 9)),
+            sketch: vec![xxh3_64(b"ff")],
+        };
         assert_eq!(read.records, [want]);
         assert_eq!(read.unused, 1);
     }
@@ -388,15 +421,54 @@ mod tests {
         let text = b"# from a pipe\nnonsense\nhttp://h/a\t200\nhttp://h/b\t200\n";
         let mut batch = Batch::new(Settings::default());
         let source = BufReader::with_capacity(3, &text[..]);
-        assert_eq!(batch.read(source, "a.log", None).unwrap(), Format::Tsv);
+        assert_eq!(batch.read(source, "a.log", None).unwrap(), Some(Format::Tsv));
         let read = batch.finish();
         assert_eq!((read.records.len(), read.bad, read.bad_lines[0].line), (2, 1, 2));
     }
 
+    /// A file just after a rotation stopped all others.
     #[test]
-    fn a_log_of_unknown_format_is_refused() {
+    fn a_file_without_lines_is_no_lines() {
+        for text in ["", "\n\n", "# a list\n# of nothing\n"] {
+            let read = check(Settings::default(), text.as_bytes(), None);
+            assert_eq!((read.lines, read.bad), (0, 0), "{text:?}");
+        }
+        assert_eq!(check(Settings::default(), &gzip(b""), None).bad, 0);
+    }
+
+    #[test]
+    fn a_log_of_unknown_format_is_one_bad_entry_and_the_next_is_read() {
         let mut batch = Batch::new(Settings::default());
-        let error = batch.read(&b"hello world\n"[..], "a.log", None).unwrap_err();
-        assert!(error.to_string().contains("--format"), "{error}");
+        batch.read(&b"# note\nhello world\nhello again\n"[..], "a.log", None).unwrap();
+        batch.read(&b"http://h/a\t200\n"[..], "b.log", None).unwrap();
+        let read = batch.finish();
+        assert_eq!((read.records.len(), read.bad), (1, 1));
+        let shown = read.bad_lines[0].to_string();
+        assert!(shown.starts_with("a.log:2: ") && shown.contains("--format"), "{shown}");
+    }
+
+    #[test]
+    fn the_format_is_told_below_any_number_of_comments() {
+        let text = format!("{}http://h/a\t200\nnonsense\n", "# note\n\n".repeat(200));
+        let read = check(Settings::default(), text.as_bytes(), None);
+        assert_eq!((read.records.len(), read.bad, read.bad_lines[0].line), (1, 1, 402));
+    }
+
+    #[test]
+    fn what_is_wrong_with_all_lines_is_said_once() {
+        let text =
+            "1.2.3.4 - - [01/Jan/2026:00:00:00 +0000] \"GET / HTTP/1.1\" 200 5\n".repeat(3_000);
+        let read = check(Settings::default(), text.as_bytes(), None);
+        assert_eq!((read.bad, read.bad_lines.len()), (3_000, 1));
+        let shown = read.bad_lines[0].to_string();
+        assert!(shown.starts_with("a.log:1: ") && shown.contains("2999"), "{shown}");
+    }
+
+    #[test]
+    fn a_file_that_breaks_off_before_its_format_is_told_is_read_as_far_as_it_goes() {
+        let mut text = gzip(b"http://h/a\t200\n");
+        text.truncate(12);
+        let read = check(Settings::default(), &text, None);
+        assert_eq!((read.records.len(), read.bad), (0, 1));
     }
 }

@@ -45,6 +45,9 @@ pub enum LineError {
     /// A web-server log without host, and none was given.
     #[error("no host in the line; name scheme and host with --site")]
     NoHost,
+    /// No line of the file has a known shape.
+    #[error("no line from here on is of a known log format; name it with --format")]
+    UnknownFormat,
     /// The file is longer than may be read.
     #[error("file too large: the rest is left out")]
     FileTooLarge,
@@ -63,7 +66,7 @@ pub(super) enum Parsed {
 
 /// What is the same for all lines of a file.
 pub(super) struct Context {
-    format: Format,
+    pub(super) format: Format,
     /// Scheme, `://` and host, without a slash at the end.
     base: Option<String>,
 }
@@ -119,15 +122,26 @@ pub(super) fn parse(context: &Context, line: &str) -> Result<Parsed, LineError> 
 fn tsv(line: &str) -> Result<Record, LineError> {
     let mut fields = line.split('\t');
     let url = fields.next().filter(|url| !url.is_empty()).ok_or(LineError::Missing("url"))?;
-    let status = number("status", fields.next().ok_or(LineError::Missing("status"))?)?;
-    let mut size = |name| match fields.next().unwrap_or("-") {
-        "-" => Ok(None),
-        text => number(name, text).map(Some),
-    };
-    let (least, greatest) = (size("size_min")?, size("size_max")?);
-    let size = least.map(|least| (least, greatest.unwrap_or(least)));
+    let status: i64 = number("status", fields.next().ok_or(LineError::Missing("status"))?)?;
+    let sizes = [fields.next().unwrap_or("-"), fields.next().unwrap_or("-")];
+    let size = if status == WHOLE_DOCUMENT_STATUS { size(sizes)? } else { None };
     let sketch = fields.next().map_or(Vec::new(), sketch);
+    let status = u16::try_from(status.max(0)).unwrap_or(u16::MAX);
     Ok(Record { url: url.to_owned(), status, size, sketch })
+}
+
+/// The only status whose sizes are looked at.
+const WHOLE_DOCUMENT_STATUS: i64 = 200;
+
+fn size([least, greatest]: [&str; 2]) -> Result<Option<(i64, i64)>, LineError> {
+    if least == "-" {
+        return Ok(None);
+    }
+    let greatest = if greatest == "-" { least } else { greatest };
+    // Numbers beyond any size are equal.
+    let clamped = |number: i128| number.clamp(i64::MIN.into(), i64::MAX.into()) as i64;
+    let read = |name, text| number(name, text).map(clamped);
+    Ok(Some((read("size_min", least)?, read("size_max", greatest)?)))
 }
 
 pub(super) fn number<N: std::str::FromStr>(name: &'static str, text: &str) -> Result<N, LineError> {
@@ -137,18 +151,13 @@ pub(super) fn number<N: std::str::FromStr>(name: &'static str, text: &str) -> Re
     text.trim().parse().map_err(error)
 }
 
-/// Reads comma-separated hexadecimal min-hashes; `-` and nothing are an unknown sketch. A value
-/// that is not of 64 bits in hexadecimal stands for itself by its hash: only equality matters.
+/// Reads comma-separated min-hashes; `-` and nothing are an unknown sketch. Each stands for itself
+/// by a hash of its text, since only equality matters.
 fn sketch(text: &str) -> Vec<u64> {
     if matches!(text, "-" | "") {
         return Vec::new();
     }
-    if let Some(bins) = bins(text) {
-        return bins;
-    }
-    let value =
-        |text: &str| u64::from_str_radix(text, 16).unwrap_or_else(|_| xxh3_64(text.as_bytes()));
-    text.split(',').map(value).collect()
+    text.split(',').map(|value| xxh3_64(value.as_bytes())).collect()
 }
 
 /// Reads the sketch of our own crawl log: 16 bins of 8 bits without commas, each of which is the
@@ -183,7 +192,7 @@ struct Json {
 }
 
 impl Json {
-    /// Returns the record; a fetch without an answer has no status, and is of no use, and a
+    /// Returns the record; a fetch without an answer has no status or 0, and is of no use, and a
     /// robots.txt is no page.
     fn parsed(self) -> Result<Parsed, LineError> {
         if self.purpose.as_deref() == Some("robots") {
@@ -195,9 +204,13 @@ impl Json {
             Some(serde_json::Value::String(status)) if status != "-" => number("status", status)?,
             _ => return Ok(Parsed::Unused),
         };
+        if status == 0 {
+            return Ok(Parsed::Unused);
+        }
         let least = self.size_min.or(self.size);
         let size = least.map(|least| (least, self.size_max.unwrap_or(least)));
-        let sketch = self.sketch.as_deref().map_or(Vec::new(), sketch);
+        let of_text = |text: &str| bins(text).unwrap_or_else(|| sketch(text));
+        let sketch = self.sketch.as_deref().map_or(Vec::new(), of_text);
         if self.url.is_empty() {
             return Err(LineError::Missing("url"));
         }
@@ -219,6 +232,10 @@ const DIGEST_VALUES: usize = 16;
 /// An index knows no document sizes, only those of compressed records; but equal digests are equal
 /// documents. So the digest stands for the sketch, where there is none.
 fn cdxj(line: &str) -> Result<Parsed, LineError> {
+    // Such as `!OpenWayback-CDXJ 1.0`.
+    if line.starts_with('!') {
+        return Ok(Parsed::Unused);
+    }
     let brace = line.find('{').ok_or(LineError::Shape("a CDXJ index"))?;
     let json = json(&line[brace..])?;
     let digest = json.digest.clone();
@@ -250,7 +267,8 @@ mod tests {
     #[test]
     fn a_tsv_line_has_five_fields_of_which_the_last_may_be_unknown() {
         let tsv = |line, want| check(Format::Tsv, line, want);
-        tsv("http://h/\t200\t3\t9\tff,0a", Ok(record("http://h/", 200, Some((3, 9)), &[255, 10])));
+        let values = [xxh3_64(b"ff"), xxh3_64(b"0a")];
+        tsv("http://h/\t200\t3\t9\tff,0a", Ok(record("http://h/", 200, Some((3, 9)), &values)));
         tsv("http://h/\t301\t-\t-\t-", Ok(record("http://h/", 301, None, &[])));
         tsv("http://h/\t200\t7", Ok(record("http://h/", 200, Some((7, 7)), &[])));
         tsv("http://h/", Err(LineError::Missing("status")));
@@ -260,8 +278,9 @@ mod tests {
 
     #[test]
     fn a_crawl_log_line_may_have_more_fields() {
+        let values = [xxh3_64(b"1"), xxh3_64(b"2")];
         let line = r#"{"time":"2026-01-01T00:00:00Z","url":"http://h/","status":200,"size":12,"sketch":"1,2","x":{"y":[]}}"#;
-        check(Format::CrawlLog, line, Ok(record("http://h/", 200, Some((12, 12)), &[1, 2])));
+        check(Format::CrawlLog, line, Ok(record("http://h/", 200, Some((12, 12)), &values)));
         let line = r#"{"url":"http://h/","status":"304","size":null,"sketch":null}"#;
         check(Format::CrawlLog, line, Ok(record("http://h/", 304, None, &[])));
         check(Format::CrawlLog, r#"{"url":"","status":200}"#, Err(LineError::Missing("url")));
@@ -284,11 +303,60 @@ mod tests {
         assert!(matches!(parsed, Ok(Parsed::Unused)));
     }
 
+    /// A status of 0 is no answer, and counted for a page of unknown text.
+    #[test]
+    fn what_failed_in_our_own_crawl_is_of_no_use() {
+        let failed =
+            r#"{"url":"http://h/","status":0,"failure":"timeout","purpose":"page","size":0}"#;
+        let of_index = r#"org,h)/ 20260101000000 {"url":"http://h.org/","status":"0"}"#;
+        for (format, line) in [(Format::CrawlLog, failed), (Format::Cdxj, of_index)] {
+            let parsed = parse(&Context::new(format, None), line);
+            assert!(matches!(parsed, Ok(Parsed::Unused)), "{line}");
+        }
+        check(Format::Tsv, "http://h/\t0", Ok(record("http://h/", 0, None, &[])));
+    }
+
+    /// The reference looks at sizes of status 200 only, and takes any whole number.
+    #[test]
+    fn what_the_miner_of_the_paper_does_not_look_at_may_be_anything() {
+        let tsv = |line, want| check(Format::Tsv, line, Ok(want));
+        tsv("u\t301\t\t\tten", record("u", 301, None, &[xxh3_64(b"ten")]));
+        tsv("u\t304\t5\t5", record("u", 304, None, &[]));
+        tsv("u\t-1\t5", record("u", 0, None, &[]));
+        tsv("u\t99999\t5", record("u", u16::MAX, None, &[]));
+        tsv("u\t200\t-\tten", record("u", 200, None, &[]));
+        let size = Some((1, i64::MAX));
+        tsv("u\t200\t1\t9223372036854775808", record("u", 200, size, &[]));
+    }
+
+    /// Values are names: their case and their zeros tell them apart. An MD5 in a list is one value,
+    /// not the sketch of our own log.
+    #[test]
+    fn values_of_sketches_in_lists_are_compared_as_they_are_written() {
+        let sketch = |text: &str| {
+            let line = format!("u\t200\t1\t1\t{text}");
+            match parse(&Context::new(Format::Tsv, None), &line) {
+                Ok(Parsed::Record(record)) => record.sketch,
+                _ => panic!("{line}"),
+            }
+        };
+        assert_ne!(sketch("AB"), sketch("ab"));
+        assert_ne!(sketch("0a"), sketch("a"));
+        assert_eq!(sketch("ff,0a"), sketch("ff,0a"));
+        assert_eq!(sketch("ab0102030405060708090a0b0c0d0eff").len(), 1);
+    }
+
     #[test]
     fn an_index_line_compares_documents_by_digest() {
         let line = r#"org,h)/ 20260101000000 {"url":"http://h.org/","status":"200","length":"300","digest":"sha1:A"}"#;
         let digest = vec![xxh3_64(b"sha1:A"); DIGEST_VALUES];
         check(Format::Cdxj, line, Ok(record("http://h.org/", 200, None, &digest)));
+    }
+
+    #[test]
+    fn the_head_of_an_index_is_of_no_use() {
+        let parsed = parse(&Context::new(Format::Cdxj, None), "!OpenWayback-CDXJ 1.0");
+        assert!(matches!(parsed, Ok(Parsed::Unused)));
     }
 
     #[test]

@@ -131,13 +131,20 @@ fn site_of(url: &str) -> String {
     CrawlUrl::parse(url).map_or(String::new(), |url| Site::as_str(&url.site()).to_owned())
 }
 
-/// Splits lists by registrable domain. Sites without training URLs are left out.
+/// Splits lists by registrable domain. A site that has but URLs to canonize has a group without
+/// training, so that each of them has a form; and there is always a group.
 fn split(train: Vec<Record>, valid: Option<Vec<Record>>, canon: Option<Vec<Record>>) -> Vec<Group> {
-    let (valid, canon) = (valid.map(by_site), canon.map(by_site));
+    let (mut train, valid, canon) = (by_site(train), valid.map(by_site), canon.map(by_site));
+    for site in canon.iter().flat_map(BTreeMap::keys) {
+        train.entry(site.clone()).or_default();
+    }
+    if train.is_empty() {
+        train.insert(String::new(), Vec::new());
+    }
     let take = |lists: &Option<BTreeMap<String, Vec<Record>>>, site: &str| {
         lists.as_ref().map(|lists| lists.get(site).cloned().unwrap_or_default())
     };
-    by_site(train)
+    train
         .into_iter()
         .map(|(site, train)| {
             let (valid, canon) = (take(&valid, &site), take(&canon, &site));
@@ -183,6 +190,47 @@ mod tests {
         assert_eq!(report["after_elimination"][0]["support"], 4);
         assert!(report["stopped"].as_str().unwrap().contains("no way to fetch"));
         assert!(report.get("validated").is_none());
+    }
+
+    #[test]
+    fn every_url_that_is_to_be_canonized_has_a_form_whether_or_not_its_site_was_mined() {
+        let canon = ["http://a.example/s_1", "http://b.example/s_1", "no URL"];
+        let record = |url: &str| Record { url: url.to_owned(), status: 200, ..Record::default() };
+        let canon = Some(canon.map(record).to_vec());
+        let report = check(MineArgs { split_sites: true, canon, ..args(&urls(&["a.example"])) });
+        let sites = report["sites"].as_array().unwrap();
+        let forms = |site: &serde_json::Value| {
+            let forms = site["canonical"].as_object().unwrap();
+            forms.keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(
+            sites.iter().flat_map(forms).collect::<Vec<_>>(),
+            ["no URL", "http://a.example/s_1", "http://b.example/s_1"]
+        );
+        let nothing = check(MineArgs { split_sites: true, ..args(&[]) });
+        assert_eq!(nothing["urls"], 0);
+    }
+
+    /// Each parameter of a URL costs a look at the whole of it.
+    #[test]
+    fn of_a_url_of_very_many_parameters_the_first_ones_are_looked_at_and_that_is_said() {
+        let of = |parameters: usize, page: usize, sid: usize| {
+            let filler: String = (0..parameters).map(|n| format!("p{n}=1&")).collect();
+            format!("http://a.example/{page}?early={sid}&{filler}late=1")
+        };
+        let urls = |parameters| -> Vec<String> {
+            (0..12).flat_map(|page| [of(parameters, page, 1), of(parameters, page, 2)]).collect()
+        };
+        let names = |report: &serde_json::Value| -> Vec<String> {
+            let found = report["param_candidates"].as_array().unwrap();
+            found.iter().map(|found| found["param"].as_str().unwrap().to_owned()).collect()
+        };
+        let report = check(args(&urls(10)));
+        assert_eq!(names(&report), ["early"]);
+        assert!(report.get("parameters_left_out").is_none(), "{report}");
+        let report = check(args(&urls(400)));
+        assert_eq!(names(&report), ["early"]);
+        assert_eq!(report["parameters_left_out"], 24, "URLs");
     }
 
     #[test]

@@ -130,6 +130,7 @@ fn likely<'a>(list: &UrlList<'a>, settings: &Settings) -> Report<'a> {
         cue: similar::resolve(settings.cue, list),
         urls: list.len(),
         left_out,
+        parameters_left_out: if settings.parameters { parameter::left_out(list) } else { 0 },
         texts,
         likely: pairs,
         remaining,

@@ -98,6 +98,19 @@ pub(super) fn set(url: &str, name: &str, value: &str) -> Option<String> {
     (outcome != url).then_some(outcome)
 }
 
+/// Parameters of one URL that are looked at, its first ones: each costs a look at all of the URL.
+/// Servers take a thousand at most, and forms of people have some dozens.
+const PARAMETERS_MAX: usize = 256;
+
+fn looked_at(url: &str) -> impl Iterator<Item = Occurrence> {
+    occurrences(url).take(PARAMETERS_MAX)
+}
+
+/// Returns how many URLs have more parameters than are looked at.
+pub(super) fn left_out(list: &UrlList<'_>) -> usize {
+    list.urls.iter().filter(|url| occurrences(url).nth(PARAMETERS_MAX).is_some()).count()
+}
+
 /// Most pairs compared in one group of URLs that differ in one parameter.
 const PAIRS_PER_GROUP_MAX: usize = 50;
 
@@ -141,7 +154,7 @@ pub(super) fn detect(
 fn popular<'a>(list: &UrlList<'a>, settings: &Settings) -> Vec<(&'a str, u64)> {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for &url in &list.urls {
-        for found in occurrences(url) {
+        for found in looked_at(url) {
             *counts.entry(found.name(url)).or_default() += 1;
         }
     }
@@ -241,7 +254,7 @@ fn gather(
     let mut named: Vec<u32> = Vec::new();
     for (at, &text) in (0u32..).zip(&list.urls) {
         named.clear();
-        for found in occurrences(text) {
+        for found in looked_at(text) {
             let Some(&name) = batch.get(found.name(text)) else { continue };
             shared.clear();
             // The length keeps ("a", "bc") and ("ab", "c") apart.
@@ -283,7 +296,7 @@ fn accepted(
     }
     let mut values: Vec<HashMap<&str, u64>> = vec![HashMap::new(); enough.len()];
     for &url in &list.urls {
-        for found in occurrences(url) {
+        for found in looked_at(url) {
             if let Some(at) = enough.iter().position(|&(name, _)| name == found.name(url)) {
                 *values[at].entry(found.value(url)).or_default() += 1;
             }

@@ -38,6 +38,8 @@ pub struct Report<'a> {
     pub urls: usize,
     /// How many of them were left out for their length.
     pub left_out: usize,
+    /// How many of them have more parameters than are looked at.
+    pub parameters_left_out: usize,
     pub(super) texts: TokenTable<'a>,
     pub(super) likely: Vec<Pair>,
     /// Indices into `likely`.
@@ -184,6 +186,9 @@ impl Report<'_> {
         if self.left_out > 0 {
             map.serialize_entry("left_out", &self.left_out)?;
         }
+        if self.parameters_left_out > 0 {
+            map.serialize_entry("parameters_left_out", &self.parameters_left_out)?;
+        }
         map.serialize_entry("likely", &Sequence(|| self.likely()))?;
         map.serialize_entry("after_elimination", &Sequence(|| self.after_elimination()))?;
         map.serialize_entry("param_candidates", &self.parameters)?;
@@ -215,6 +220,14 @@ impl fmt::Display for Report<'_> {
             "{} URLs, {likely} likely pairs, {remaining} left after elimination ({share:.1} %)",
             self.urls
         )?;
+        for (urls, why) in [
+            (self.left_out, "too long: only their parameters are looked at"),
+            (self.parameters_left_out, "with too many parameters: only the first are looked at"),
+        ] {
+            if urls > 0 {
+                writeln!(f, "{urls} URLs {why}")?;
+            }
+        }
         if remaining > 0 {
             writeln!(f, "\n{:>8} {:>8}  pair", "support", "(T_high)")?;
         }

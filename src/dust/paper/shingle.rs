@@ -1,5 +1,6 @@
 //! Similarity of fetched pages: resemblance of their shingles (Broder et al., cited by the paper).
 
+use unicode_normalization::char::is_combining_mark;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How many words one shingle has.
@@ -12,9 +13,10 @@ pub struct Shingles(Box<[u64]>);
 impl Shingles {
     /// Returns the shingles of a text: every four words in a row; all words of a shorter text.
     ///
-    /// A word is a run of letters, digits and underscores, in any script.
+    /// A word is a run of letters, digits and underscores, in any script. Marks end a word, as the
+    /// signs of vowels in Indic scripts: so do those that read pages by regular expressions.
     pub fn of(text: &str) -> Self {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let is_word = |c: char| c == '_' || c.is_alphanumeric() && !is_combining_mark(c);
         let words: Vec<&str> =
             text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).collect();
         let mut joined = String::new();
@@ -73,5 +75,7 @@ mod tests {
         check("", "...", 1.0);
         check("a b", "a b c", 0.0);
         check("día_1 été", "día_1  été", 1.0);
+        // The sign of a vowel ends a word, as for `\\w` of Python.
+        check("\u{939}\u{93f}\u{928} a b c", "\u{939} \u{928} a b c", 1.0);
     }
 }
