@@ -304,12 +304,10 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
             _ = terminate.recv() => {}
         }
         asked += 1;
-        let order = if asked == 1 {
-            eprintln!("\nstopping: finishing what is in flight; once more stops at once");
-            Order::Stop
+        let (order, text) = if asked == 1 {
+            (Order::Stop, "stopping: finishing what is in flight; once more stops at once")
         } else {
-            eprintln!("\nstopping at once; the same command goes on from here");
-            Order::Abort
+            (Order::Abort, "stopping at once; the same command goes on from here")
         };
         let by = By { channel: Channel::Signal, ..By::default() };
         // The crawl's end is the answer.
@@ -318,6 +316,7 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
         if commands.send(command).await.is_err() {
             return;
         }
+        eprintln!("\n{text}");
     }
 }
 

@@ -5,6 +5,7 @@ mod docs;
 mod results;
 mod schemas;
 mod site;
+mod streams;
 mod watched;
 
 use std::path::Path;
