@@ -2,6 +2,7 @@
 
 mod ctl;
 mod docs;
+mod exports;
 mod results;
 mod schemas;
 mod site;
