@@ -1,6 +1,7 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
 mod ctl;
+mod demos;
 mod docs;
 mod exports;
 mod results;
