@@ -4,6 +4,7 @@ mod ctl;
 mod demos;
 mod docs;
 mod exports;
+mod places;
 mod results;
 mod schemas;
 mod site;

@@ -53,7 +53,7 @@ pub(super) fn open(config: &Config) -> Result<Db, Failed> {
     match Db::open(&dir, &config.state) {
         Err(error @ DbError::Locked { .. }) => {
             let why = anyhow::Error::from(error);
-            let what = "rules can be changed only while the crawl is stopped";
+            let what = "change rules, which can be done only while the crawl is stopped";
             Err(why.context(what).into())
         }
         opened => Ok(opened?),
