@@ -102,7 +102,7 @@ impl Db {
     ///
     /// The writer takes files away while they are looked for: what stood in a log is in a table
     /// then, of which the list that was read does not know yet. So the files are looked at before
-    /// and after, and if they changed, all is opened anew, up to [`OPENINGS_MAX`] times.
+    /// and after, and if they changed, all is opened anew, a bounded number of times.
     ///
     /// # Errors
     /// Returns [`DbError::Missing`] if there is no state, [`DbError::Restless`] if its files
