@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ use crate::{
     archive, content, crawl, dashboard, db, dns, extract, fetch, filter, frontier, robots,
 };
 
-/// What the crawl is for; it decides defaults and which usage preferences are obeyed.
+/// What the crawl is for. It decides what is done with learned rules, and which uses owners must
+/// not have refused in what `crawler export` writes; what is archived is the same for all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -152,6 +154,20 @@ pub struct ConfigError {
     pub hint: Option<String>,
 }
 
+impl ConfigError {
+    /// Returns an error about a place, of which nothing more is known yet.
+    fn at(place: &str) -> ConfigError {
+        ConfigError {
+            place: place.to_owned(),
+            line: None,
+            column: None,
+            key: String::new(),
+            message: String::new(),
+            hint: None,
+        }
+    }
+}
+
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.place)?;
@@ -268,8 +284,15 @@ pub fn read(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, Co
         }
     })?;
     check(&config).map_err(|(key, message)| {
-        let (line, column) = locate(text, &key).unzip();
-        ConfigError { place: name.to_owned(), line, column, key, message, hint: None }
+        let error = ConfigError { key, message, ..ConfigError::at(name) };
+        // What overrides the file is to blame for itself.
+        match overrides.iter().rev().find(|change| change.key == error.key) {
+            Some(change) => ConfigError { place: place_of(change), ..error },
+            None => {
+                let (line, column) = Places::of(text).line_column(&error.key).unzip();
+                ConfigError { line, column, ..error }
+            }
+        }
     })?;
     Ok(Loaded { config, sources })
 }
@@ -331,15 +354,23 @@ fn parse_value(text: &str) -> Value {
 fn at_place(name: &str, text: &str, error: &toml::de::Error) -> ConfigError {
     let span = error.span();
     let (line, column) = span.clone().map(|span| line_column(text, span.start)).unzip();
-    let key = span.map_or(String::new(), |span| key_at(text, span.start));
+    let places = Places::of(text);
+    let key = span.map_or(String::new(), |span| match places.key_at(span.start) {
+        Some(key) => key.to_owned(),
+        // A text that is no TOML has no keys but those that its lines show.
+        None => key_of_line(text, span.start),
+    });
     let message = explained(error.message(), &key);
-    let hint = hint_for(&message);
+    let hint = places.quoted_name(&key).or_else(|| hint_for(&message));
     ConfigError { place: name.to_owned(), line, column, key, message, hint }
 }
 
 /// Returns what is wrong with the value of a key: where it takes one of several words and was given
 /// something else than a text, the parser does not say which.
 fn explained(message: &str, key: &str) -> String {
+    if message.contains("expected struct ") {
+        return format!("is a table of keys: write `[{key}]`, and below it one key a line");
+    }
     let is_no_text = message == "wanted string or table" || message.starts_with("invalid type");
     let words = is_no_text.then(|| words_of(key)).flatten();
     words.map_or_else(|| message.to_owned(), |words| format!("must be {words}"))
@@ -363,53 +394,99 @@ fn line_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// Returns the key, with its table, that the byte at `offset` belongs to.
-fn key_at(text: &str, offset: usize) -> String {
+/// Returns the key, with its table, that the line of the byte at `offset` seems to be about.
+fn key_of_line(text: &str, offset: usize) -> String {
     let start = text[..text.floor_char_boundary(offset)].rfind('\n').map_or(0, |at| at + 1);
+    let header = |line: &str| {
+        let (name, _) = line.trim().strip_prefix('[')?.split_once(']')?;
+        Some(name.to_owned())
+    };
     let line = text[start..].lines().next().unwrap_or_default();
-    if line.trim_start().starts_with('[') {
-        return line.trim().trim_matches(['[', ']']).to_owned();
-    }
-    let table = text[..start].lines().rev().find_map(|line| {
-        let line = line.trim();
-        (line.starts_with('[') && !line.starts_with("[["))
-            .then(|| line.trim_matches(['[', ']']).to_owned())
-    });
-    let key = key_before(&text[start..text.floor_char_boundary(offset)])
-        .unwrap_or_else(|| line.split('=').next().unwrap_or_default().trim().to_owned());
-    match table {
-        Some(table) if !key.is_empty() => format!("{table}.{key}"),
-        _ => key,
+    let table = text[..start].lines().rev().find_map(header);
+    let key = line.split('=').next().unwrap_or_default().trim();
+    match (header(line), table) {
+        (Some(own), _) => own,
+        (None, Some(table)) if !key.is_empty() => format!("{table}.{key}"),
+        (None, _) => key.to_owned(),
     }
 }
 
-/// Returns the key of a value within a table that stands on one line, given what is before it.
-fn key_before(value: &str) -> Option<String> {
-    let (outer, inner) = value.rsplit_once('{')?;
-    let own = |text: &str| text.rsplit(',').next().unwrap_or_default().trim().to_owned();
-    let name = |text: &str| own(text).split('=').next().unwrap_or_default().trim().to_owned();
-    let (table, key) = (key_before(outer).unwrap_or_else(|| name(outer)), name(inner));
-    // A brace may stand in a text as well.
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    (!key.is_empty() && key.chars().all(is_bare)).then(|| format!("{table}.{key}"))
+/// Where the keys of a text stand, and their values.
+struct Places<'t> {
+    text: &'t str,
+    keys: Vec<KeyPlace>,
 }
 
-fn locate(text: &str, key: &str) -> Option<(usize, usize)> {
-    let (table, name) = key.rsplit_once('.').unwrap_or(("", key));
-    let mut current = String::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let trimmed = line.trim();
-        if trimmed.starts_with('[') {
-            current = trimmed.trim_matches(['[', ']']).to_owned();
-        } else if current == table && trimmed.split('=').next().unwrap_or_default().trim() == name {
-            return Some((number, line.len() - line.trim_start().len() + 1));
+struct KeyPlace {
+    /// The key with its tables.
+    path: String,
+    name: Range<usize>,
+    /// The value; of a table that has a header, nothing.
+    value: Range<usize>,
+    is_table: bool,
+}
+
+impl<'t> Places<'t> {
+    /// Reads them; a text that is no TOML has none.
+    fn of(text: &'t str) -> Places<'t> {
+        let mut keys = Vec::new();
+        if let Ok(document) = toml_edit::Document::parse(text) {
+            collect("", document.as_table(), &mut keys);
+        }
+        Places { text, keys }
+    }
+
+    /// Returns the innermost key that stands at `offset`, or whose value does.
+    fn key_at(&self, offset: usize) -> Option<&str> {
+        let holds = |key: &&KeyPlace| key.name.contains(&offset) || key.value.contains(&offset);
+        let innermost = self.keys.iter().filter(holds).max_by_key(|key| key.name.start);
+        innermost.map(|key| key.path.as_str())
+    }
+
+    /// Returns line and column of a key.
+    fn line_column(&self, path: &str) -> Option<(usize, usize)> {
+        let place = self.keys.iter().find(|key| key.path == path)?;
+        Some(line_column(self.text, place.name.start))
+    }
+
+    /// Says how the table of a host is named, if `path` is where one with dots was split.
+    fn quoted_name(&self, path: &str) -> Option<String> {
+        let below = path.strip_prefix("host.")?;
+        let is_split =
+            below.contains('.') && self.keys.iter().any(|k| k.path == path && k.is_table);
+        let tables = self.keys.iter().filter(|key| is_split && key.is_table);
+        let whole = tables.filter_map(|key| {
+            let name = key.path.strip_prefix("host.")?;
+            name.starts_with(below).then_some(name)
+        });
+        let name = whole.max_by_key(|name| name.len())?;
+        Some(format!("a name with dots is quoted: write `[host.\"{name}\"]`"))
+    }
+}
+
+/// Adds the keys of a table and of those within it.
+fn collect(prefix: &str, table: &dyn toml_edit::TableLike, keys: &mut Vec<KeyPlace>) {
+    for (key, item) in table.iter() {
+        let name = table.key(key).and_then(toml_edit::Key::span).unwrap_or_default();
+        let path = if key.contains('.') { format!("\"{key}\"") } else { key.to_owned() };
+        let path = if prefix.is_empty() { path } else { format!("{prefix}.{path}") };
+        let value = item.as_value().and_then(|value| value.span()).unwrap_or_default();
+        let inner = item.as_table_like();
+        keys.push(KeyPlace { path: path.clone(), name, value, is_table: inner.is_some() });
+        if let Some(inner) = inner {
+            collect(&path, inner, keys);
         }
     }
-    None
 }
 
 /// Makes "did you mean" of serde's list of fields.
 fn hint_for(message: &str) -> Option<String> {
+    if message.starts_with("invalid IP address syntax") {
+        return Some("write a network as \"127.0.0.0/8\"".to_owned());
+    }
+    if message.starts_with("invalid socket address syntax") {
+        return Some("write address and port as \"192.0.2.1:53\"".to_owned());
+    }
     let rest = message.strip_prefix("unknown field `")?;
     let (unknown, rest) = rest.split_once('`')?;
     let known: Vec<&str> =
@@ -446,6 +523,25 @@ pub fn known_keys() -> BTreeSet<String> {
     rows.into_iter().map(|(key, _)| key).collect()
 }
 
+/// Returns the list of the scope that has an entry which cannot be read.
+fn guilty_list(scope: &filter::Settings) -> &'static str {
+    type List = fn(&mut filter::Settings) -> &mut Vec<String>;
+    let lists: [(&'static str, List); 6] = [
+        ("scope.include", |scope| &mut scope.include),
+        ("scope.exclude", |scope| &mut scope.exclude),
+        ("scope.only", |scope| &mut scope.only),
+        ("scope.archive_types", |scope| &mut scope.archive_types),
+        ("scope.archive_statuses", |scope| &mut scope.archive_statuses),
+        ("scope.extract_types", |scope| &mut scope.extract_types),
+    ];
+    let is_guilty = |list: List| {
+        let mut alone = filter::Settings::default();
+        *list(&mut alone) = list(&mut scope.clone()).clone();
+        filter::Filter::new(&alone, &[]).is_err()
+    };
+    lists.iter().find(|(_, list)| is_guilty(*list)).map_or("scope", |(key, _)| key)
+}
+
 /// Checks what the types cannot say.
 fn check(config: &Config) -> Result<(), (String, String)> {
     let below = |table: &str, problem: Result<(), String>| {
@@ -474,7 +570,10 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     below("archive", config.archive.check())?;
     below("dashboard", config.dashboard.check())?;
     if let Err(error) = filter::Filter::new(&config.scope, &[]) {
-        return Err(("scope".to_owned(), error.to_string()));
+        return Err((guilty_list(&config.scope).to_owned(), error.to_string()));
+    }
+    if !config.contact.trim().is_empty() {
+        check_contact(config).map_err(|error| (error.key, error.message))?;
     }
     if config.frontier.in_flight_max == 0 {
         return Err(("frontier.in_flight_max".to_owned(), "must be at least 1".to_owned()));
@@ -487,7 +586,8 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// Checks the contact, which only commands that make requests need.
+/// Checks the contact: that there is one, which only commands that make requests need, and that it
+/// reaches somebody.
 ///
 /// # Errors
 /// Returns what to add.
@@ -668,5 +768,6 @@ mod tests {
         for bad in ["", "you", "mailto:", "https://a b"] {
             assert!(check_contact(&with(bad)).is_err(), "{bad}");
         }
+        check_error("name = \"bot\"\ncontact = \"you\"\n", "FILE:2:1: contact: must be");
     }
 }

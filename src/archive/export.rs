@@ -25,6 +25,8 @@ pub struct Exported {
     pub records: u64,
     /// Bytes.
     pub bytes: u64,
+    /// Records that were not asked for, but that a wanted revisit refers to.
+    pub originals: u64,
     /// Records left out because their block is too large to be held in memory.
     pub too_large: u64,
     /// What was looked through, and the damage that was stepped over.
@@ -34,8 +36,9 @@ pub struct Exported {
 /// The largest block that is packed anew; whole gzip members are copied whatever their size.
 const BLOCK_MAX: usize = 1 << 30;
 
-/// Writes the wanted records, with the requests and metadata that belong to them, into one new WARC
-/// file; `settings` and `about` are for its warcinfo record. The file must not exist.
+/// Writes the wanted records, with the requests and metadata that belong to them and the records
+/// that wanted revisits refer to, without which those cannot be replayed, into one new WARC file;
+/// `settings` and `about` are for its warcinfo record. The file must not exist.
 ///
 /// # Errors
 /// What the operating system refused.
@@ -47,7 +50,7 @@ pub fn export_warc(
     about: &About,
     now: Timestamp,
 ) -> Result<Exported, ArchiveError> {
-    let wanted = wanted_ids(dir, selection)?;
+    let (wanted, originals) = wanted_ids(dir, selection)?;
     let gzip = target.extension().is_some_and(|extension| extension == "gz");
     let compression = if gzip { Compression::Gzip } else { Compression::None };
     let settings = Settings { compression, ..settings.clone() };
@@ -55,7 +58,8 @@ pub fn export_warc(
     let mut out = BufWriter::new(File::create_new(target).named("create", target)?);
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let info = warcinfo(&settings, about, Uuid::new_v4(), &name, now);
-    let mut exported = Exported { records: 1, bytes: info.len() as u64, ..Exported::default() };
+    let bytes = info.len() as u64;
+    let mut exported = Exported { records: 1, bytes, originals, ..Exported::default() };
     out.write_all(&info).named("write", target)?;
     let mut source: Option<(Listed, File)> = None;
     let walked = walk_all(dir, BLOCK_MAX, |listed, record, _| {
@@ -92,15 +96,48 @@ pub fn export_warc(
     Ok(Exported { walked, ..exported })
 }
 
-/// Returns hashes of the ids of all wanted records and of those that are concurrent to them.
-fn wanted_ids(dir: &Path, selection: &Selection) -> Result<HashSet<Fingerprint>, ArchiveError> {
-    let mut wanted = HashSet::new();
+/// Returns hashes of the ids of all wanted records and of those that are concurrent to them, with
+/// what wanted revisits refer to, and how many records these are.
+fn wanted_ids(
+    dir: &Path,
+    selection: &Selection,
+) -> Result<(HashSet<Fingerprint>, u64), ArchiveError> {
+    let (mut wanted, mut referred) = (HashSet::new(), HashSet::new());
     walk(dir, selection, 0, |found, _| {
-        wanted.extend(found.head.get("WARC-Record-ID").map(Fingerprint::of));
-        wanted.extend(found.head.all("WARC-Concurrent-To").map(Fingerprint::of));
+        wanted.extend(ids(&found.head));
+        let place = |uri, date| found.head.get(uri).zip(found.head.get(date));
+        let place = place("WARC-Refers-To-Target-URI", "WARC-Refers-To-Date");
+        referred.extend(found.head.get("WARC-Refers-To").map(Fingerprint::of));
+        referred.extend(place.map(capture));
         Ok(())
     })?;
-    Ok(wanted)
+    let mut originals = 0;
+    if referred.is_empty() {
+        return Ok((wanted, originals));
+    }
+    walk(dir, &Selection::default(), 0, |found, _| {
+        let id = found.head.get("WARC-Record-ID").map(Fingerprint::of);
+        let place = (found.head.uri(), found.head.get("WARC-Date").unwrap_or_default());
+        let is_meant = referred.contains(&capture(place))
+            || id.as_ref().is_some_and(|id| referred.contains(id));
+        let is_new = id.is_some_and(|id| !wanted.contains(&id));
+        if found.head.kind() != "revisit" && is_meant && is_new {
+            wanted.extend(ids(&found.head));
+            originals += 1;
+        }
+        Ok(())
+    })?;
+    Ok((wanted, originals))
+}
+
+fn ids(head: &Head) -> impl Iterator<Item = Fingerprint> {
+    let own = head.get("WARC-Record-ID").into_iter();
+    own.chain(head.all("WARC-Concurrent-To")).map(Fingerprint::of)
+}
+
+/// What a capture is known by where a revisit names no record.
+fn capture((uri, date): (&str, &str)) -> Fingerprint {
+    Fingerprint::of(&format!("{date} {uri}"))
 }
 
 fn belongs(head: &Head, wanted: &HashSet<Fingerprint>) -> bool {
@@ -137,11 +174,22 @@ pub fn export_cdxj(
         lines.push(found.cdxj_line());
         Ok(())
     })?;
+    write_sorted(lines, walked, out)
+}
+
+fn write_sorted(
+    mut lines: Vec<String>,
+    walked: Walked,
+    out: &mut dyn Write,
+) -> Result<Exported, ArchiveError> {
     lines.sort_unstable();
-    let text = lines.concat();
-    out.write_all(text.as_bytes()).named("write", Path::new("the output"))?;
-    let (records, bytes) = (lines.len() as u64, text.len() as u64);
-    Ok(Exported { records, bytes, too_large: 0, walked })
+    let (records, mut bytes) = (lines.len() as u64, 0);
+    // Each line is let go when it is written: a copy of them all would take as much again.
+    for line in lines {
+        bytes += line.len() as u64;
+        out.write_all(line.as_bytes()).named("write", Path::new("the output"))?;
+    }
+    Ok(Exported { records, bytes, walked, ..Exported::default() })
 }
 
 /// Writes sorted index lines by which the wanted records are found under other URLs, those that
@@ -160,11 +208,7 @@ pub fn export_aliases(
         lines.extend(aliases(found.head.uri()).iter().map(|url| found.cdxj_line_as(url)));
         Ok(())
     })?;
-    lines.sort_unstable();
-    let text = lines.concat();
-    out.write_all(text.as_bytes()).named("write", Path::new("the output"))?;
-    let (records, bytes) = (lines.len() as u64, text.len() as u64);
-    Ok(Exported { records, bytes, too_large: 0, walked })
+    write_sorted(lines, walked, out)
 }
 
 /// Writes one JSON object a line for each wanted record: where and when, what the server said, and
@@ -222,8 +266,10 @@ fn json_of(found: &Found, block: &[u8], text_max: usize) -> Value {
     json.insert("offset".to_owned(), found.at.offset.into());
     json.insert("length".to_owned(), found.at.length.into());
     for name in USAGE_HEADERS {
-        if let Some(value) = found.http_header(name) {
-            json.insert(name.to_owned(), value.into());
+        // Fields of one name are one list (RFC 9110 §5.3).
+        let values: Vec<String> = found.http_headers(name).collect();
+        if !values.is_empty() {
+            json.insert(name.to_owned(), values.join(", ").into());
         }
     }
     if text_max > 0 && is_text(&found.content_type()) && found.head.kind() != "revisit" {

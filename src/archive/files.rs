@@ -77,6 +77,13 @@ impl Name {
         Some(Name { stem: stem.to_owned(), serial: serial.parse().ok()?, gzip })
     }
 
+    /// Returns true for a file that [`Name::new`] names with this prefix.
+    pub(super) fn is_of(&self, prefix: &str) -> bool {
+        let rest = self.stem.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('-'));
+        let date = rest.and_then(|rest| rest.split_once('-')).map(|(date, _)| date);
+        date.is_some_and(|date| date.len() == 14 && date.bytes().all(|b| b.is_ascii_digit()))
+    }
+
     /// Returns the name that the finished file has.
     pub(super) fn warc(&self) -> String {
         format!("{}.warc{}", self.stem, if self.gzip { ".gz" } else { "" })

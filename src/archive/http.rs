@@ -26,22 +26,29 @@ pub(super) fn status(head: &[u8]) -> Option<String> {
 
 /// Returns the first value of a header, or `None`; `name` in any case.
 pub(super) fn header(head: &[u8], name: &str) -> Option<String> {
+    headers(head, name).next()
+}
+
+/// Returns the values of all fields of a name, in their order; `name` in any case.
+pub(super) fn headers(head: &[u8], name: &str) -> impl Iterator<Item = String> {
     let mut lines = head.split(|&b| b == b'\n').skip(1).peekable();
-    while let Some(line) = lines.next() {
-        let Some(colon) = memchr::memchr(b':', line) else { continue };
-        if !line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()) {
-            continue;
+    std::iter::from_fn(move || {
+        loop {
+            let line = lines.next()?;
+            let Some(colon) = memchr::memchr(b':', line) else { continue };
+            if !line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()) {
+                continue;
+            }
+            let mut value = text(line[colon + 1..].trim_ascii());
+            while let Some(folded) =
+                lines.next_if(|next| next.starts_with(b" ") || next.starts_with(b"\t"))
+            {
+                value.push(' ');
+                value.push_str(&text(folded.trim_ascii()));
+            }
+            return Some(value);
         }
-        let mut value = text(line[colon + 1..].trim_ascii());
-        while let Some(folded) =
-            lines.next_if(|next| next.starts_with(b" ") || next.starts_with(b"\t"))
-        {
-            value.push(' ');
-            value.push_str(&text(folded.trim_ascii()));
-        }
-        return Some(value);
-    }
-    None
+    })
 }
 
 /// Returns true if the body after this head is in chunks.

@@ -109,6 +109,22 @@ pub(super) fn open(
     Ok((writer, opened))
 }
 
+/// Removes the files that a crawl with this prefix writes into its archive, and no other.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn remove_own(dir: &Path, prefix: &str) -> Result<(), ArchiveError> {
+    for listed in files::list(dir).named("list", dir)? {
+        let Some(name) = Name::parse(&listed.file).filter(|name| name.is_of(prefix)) else {
+            continue;
+        };
+        for file in [name.warc(), name.warc_open(), name.cdxj(), name.cdxj_open()] {
+            remove_if_any(&dir.join(file))?;
+        }
+    }
+    Ok(())
+}
+
 /// Finishes the open files that an unknown crawl left, and takes the end of all as the position.
 fn adopt(dir: &Path, files: &[Listed], opened: &mut Opened) -> Result<(), ArchiveError> {
     for listed in files {

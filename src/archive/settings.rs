@@ -67,6 +67,10 @@ impl Settings {
     /// # Errors
     /// Returns the key and what it must be.
     pub fn check(&self) -> Result<(), String> {
+        // It is filled and looked through as a whole: not with what else lies in `..` or `/`.
+        if self.dir.file_name().is_none() {
+            return Err("`dir` must end in a name, for it is a directory of its own".to_owned());
+        }
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         if self.prefix.is_empty() || self.prefix.len() > 100 || !self.prefix.chars().all(fits) {
             return Err("`prefix` must be 1 to 100 letters, digits, `.`, `_` or `-`".to_owned());

@@ -142,19 +142,61 @@ pub enum Finding {
 /// # Errors
 /// What the operating system refused; what is wrong with the files is in the report.
 pub fn verify(dir: &Path) -> Result<Report, ArchiveError> {
+    check(dir, false)
+}
+
+/// Checks the archive of a crawl that is writing: of the open file what it holds when its turn
+/// comes. What is half written there, or not indexed yet, is no damage.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_while_written(dir: &Path) -> Result<Report, ArchiveError> {
+    check(dir, true)
+}
+
+fn check(dir: &Path, is_written: bool) -> Result<Report, ArchiveError> {
     let mut report = Report::default();
     let files = files::list(dir).named("list", dir)?;
     // An archive without any index was made so.
     let with_index = files
         .iter()
         .any(|listed| Name::parse(&listed.file).is_some_and(|name| dir.join(name.cdxj()).exists()));
-    for listed in &files {
-        let mut lines = check_file(listed, &mut report)?;
-        if let Some(name) = Name::parse(&listed.file) {
-            check_index(dir, &name, listed.open, with_index, &mut lines, &mut report)?;
+    for mut listed in files {
+        let finished = dir.join(&listed.file);
+        if is_written && listed.open && finished.exists() {
+            // It was finished since the files were listed.
+            listed = Listed { path: finished, open: false, ..listed };
+        }
+        let grows = is_written && listed.open;
+        let (mut lines, length) = check_file(&listed, grows, &mut report)?;
+        let Some(name) = Name::parse(&listed.file) else { continue };
+        let path = dir.join(if listed.open { name.cdxj_open() } else { name.cdxj() });
+        match read_if_any(&path)? {
+            Some(text) => {
+                let mut index: Vec<&str> = text.split_inclusive('\n').collect();
+                if grows {
+                    cut_to_common(&mut lines, &mut index, length);
+                }
+                compare(&name, listed.open, &mut lines, index, &mut report);
+            }
+            None if with_index && !listed.open => {
+                report.add(&name.warc(), None, Finding::IndexMissing);
+            }
+            None => {}
         }
     }
     Ok(report)
+}
+
+/// Keeps the lines of records that both know: those that end within `length`, and no later than the
+/// last one that is indexed.
+fn cut_to_common(lines: &mut Vec<String>, index: &mut Vec<&str>, length: u64) {
+    let end = |line: &str| cdxj::place(line.trim_end()).map(|place| place.offset + place.length);
+    let indexed = index.iter().filter_map(|line| end(line)).filter(|end| *end <= length).max();
+    let indexed = indexed.unwrap_or(0);
+    let is_common = |line: &str| end(line).is_some_and(|end| end <= indexed);
+    lines.retain(|line| is_common(line));
+    index.retain(|line| is_common(line));
 }
 
 /// What is kept of a file's records to compare them with one another.
@@ -167,7 +209,13 @@ struct Ties {
     records: u64,
 }
 
-fn check_file(listed: &Listed, report: &mut Report) -> Result<Vec<String>, ArchiveError> {
+/// Checks the records of a file; returns their index lines and the length of the file. Of one that
+/// grows, what comes behind that length is left for the next check.
+fn check_file(
+    listed: &Listed,
+    grows: bool,
+    report: &mut Report,
+) -> Result<(Vec<String>, u64), ArchiveError> {
     let path = &listed.path;
     let length = fs::metadata(path).named("read", path)?.len();
     report.files += 1;
@@ -178,6 +226,8 @@ fn check_file(listed: &Listed, report: &mut Report) -> Result<Vec<String>, Archi
         let mut block = BlockCheck::default();
         match reader.next_with(|head, piece| block.push(head, piece)) {
             None => break,
+            Some(Ok((_, extent))) if grows && extent.offset + extent.length > length => break,
+            Some(Err(damage)) if grows && behind(path, &damage)?.is_none() => break,
             Some(Ok((head, extent))) => {
                 check_record(listed, &head, extent, block, &mut ties, report);
             }
@@ -188,11 +238,12 @@ fn check_file(listed: &Listed, report: &mut Report) -> Result<Vec<String>, Archi
         }
     }
     for (offset, id) in &ties.concurrent {
-        if !ties.ids.contains(id) {
+        // Those of one capture are written together, but perhaps not read together.
+        if !grows && !ties.ids.contains(id) {
             report.add(&listed.file, Some(*offset), Finding::ConcurrentTo);
         }
     }
-    Ok(ties.lines)
+    Ok((ties.lines, length))
 }
 
 fn step_over(
@@ -326,22 +377,14 @@ impl BlockCheck {
     }
 }
 
-fn check_index(
-    dir: &Path,
+/// Compares the lines that records make with those of their index.
+fn compare(
     name: &Name,
     is_open: bool,
-    with_index: bool,
     lines: &mut [String],
+    mut index: Vec<&str>,
     report: &mut Report,
-) -> Result<(), ArchiveError> {
-    let path = dir.join(if is_open { name.cdxj_open() } else { name.cdxj() });
-    let Some(text) = read_if_any(&path)? else {
-        if with_index && !is_open {
-            report.add(&name.warc(), None, Finding::IndexMissing);
-        }
-        return Ok(());
-    };
-    let mut index: Vec<&str> = text.split_inclusive('\n').collect();
+) {
     if !is_open && !index.is_sorted() {
         report.add(&name.warc(), None, Finding::IndexUnsorted);
     }
@@ -355,5 +398,4 @@ fn check_index(
     if missing + extra > 0 {
         report.add(&name.warc(), None, Finding::IndexDiffers { missing, extra });
     }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 //! Every entry is stored, not deflated: readers fetch single records out of it by range.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,9 @@ use crate::clock::Timestamp;
 /// Lines of the index that share one gzip member, as pywb's tools have it.
 const LINES_PER_MEMBER: usize = 300;
 
-/// Packs an archive as WACZ: all its finished files, or, where something is selected, one new WARC
-/// file of the wanted records. The file must not exist.
+/// Packs an archive as WACZ: all its files, the whole records of those that are being written, or,
+/// where something is selected, one new WARC file of the wanted records. The file must not exist.
+/// What it counts as records are those that can be replayed.
 ///
 /// # Errors
 /// What the operating system refused.
@@ -37,9 +38,14 @@ pub fn export_wacz(
 ) -> Result<Exported, ArchiveError> {
     if selection.is_everything() {
         let mut warcs = Vec::new();
-        for listed in files::list(dir).named("list", dir)?.into_iter().filter(|l| !l.open) {
-            let index = Name::parse(&listed.file).map(|name| dir.join(name.cdxj()));
-            warcs.push(Warc::of(listed.file, listed.path, index)?);
+        for listed in files::list(dir).named("list", dir)? {
+            let name = Name::parse(&listed.file).filter(|_| !listed.open);
+            let index = name.map(|name| dir.join(name.cdxj()));
+            let warc = Warc::of(listed.file, listed.path, index)?;
+            // Of one that was just begun there may be nothing yet.
+            if warc.length > 0 || !listed.open {
+                warcs.push(warc);
+            }
         }
         return pack(warcs, target, settings, about, now);
     }
@@ -49,7 +55,7 @@ pub fn export_wacz(
     let part = PathBuf::from(part);
     let packed = export_warc(dir, selection, &part, settings, about, now).and_then(|exported| {
         let done = pack(vec![Warc::of(file, part.clone(), None)?], target, settings, about, now)?;
-        Ok(Exported { bytes: done.bytes, ..exported })
+        Ok(Exported { records: done.records, bytes: done.bytes, ..exported })
     });
     // Its records are in the package now, or nowhere.
     let _ = fs::remove_file(&part);
@@ -60,6 +66,8 @@ pub fn export_wacz(
 struct Warc {
     file: String,
     path: PathBuf,
+    /// Bytes of whole records.
+    length: u64,
     lines: Lines,
 }
 
@@ -72,15 +80,13 @@ enum Lines {
 
 impl Warc {
     fn of(file: String, path: PathBuf, index: Option<PathBuf>) -> Result<Self, ArchiveError> {
-        let lines = match index.filter(|index| index.exists()) {
-            Some(index) => Lines::Beside(index),
-            None => {
-                let mut lines = index::scan(&path, 0, &file)?.lines;
-                lines.sort_unstable();
-                Lines::Made(lines)
-            }
-        };
-        Ok(Warc { file, path, lines })
+        if let Some(index) = index.filter(|index| index.exists()) {
+            let length = fs::metadata(&path).named("read", &path)?.len();
+            return Ok(Warc { file, path, length, lines: Lines::Beside(index) });
+        }
+        let mut scan = index::scan(&path, 0, &file)?;
+        scan.lines.sort_unstable();
+        Ok(Warc { file, path, length: scan.end, lines: Lines::Made(scan.lines) })
     }
 
     fn lines(&self) -> Result<Box<dyn Iterator<Item = io::Result<String>> + '_>, ArchiveError> {
@@ -217,9 +223,8 @@ fn pack(
 fn add_warc(package: &mut Package<'_>, warc: &Warc) -> Result<(), ArchiveError> {
     let path = format!("archive/{}", warc.file);
     let source = File::open(&warc.path).named("read", &warc.path)?;
-    let length = source.metadata().named("read", &warc.path)?.len();
-    let mut entry = package.begin(&path, length >= u64::from(u32::MAX))?;
-    io::copy(&mut source.take(length), &mut entry).named("copy", &warc.path)?;
+    let mut entry = package.begin(&path, warc.length >= u64::from(u32::MAX))?;
+    io::copy(&mut source.take(warc.length), &mut entry).named("copy", &warc.path)?;
     let (hash, bytes) = entry.end();
     package.list(&path, &hash, bytes);
     Ok(())
@@ -234,11 +239,14 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     let mut entry = package.begin("indexes/index.cdx.gz", true)?;
     let (mut block, mut first, mut lines, mut offset) = (Vec::new(), String::new(), 0, 0);
     let mut end_block = |block: &mut Vec<u8>, first: &str| {
+        let is_empty = block.is_empty();
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
         let member = encoder.write_all(block).and_then(|()| encoder.finish())?;
         entry.write_all(&member)?;
-        second
-            .push_str(&format!("{first} {{\"offset\": {offset}, \"length\": {}}}\n", member.len()));
+        if !is_empty {
+            let place = format!("{{\"offset\": {offset}, \"length\": {}}}", member.len());
+            second.push_str(&format!("{first} {place}\n"));
+        }
         offset += member.len();
         block.clear();
         io::Result::Ok(())
@@ -262,15 +270,21 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     Ok(lines)
 }
 
-/// Adds the list of pages: every HTML document that was answered with 200.
+/// Adds the list of pages: every HTML document that was answered with 200, also where it is a
+/// revisit of one. What revisits repeat is known by hashes of digests, eight bytes for each page.
 fn add_pages(package: &mut Package<'_>, warcs: &[Warc]) -> Result<(), ArchiveError> {
     let target = package.target;
     let mut entry = package.begin("pages/pages.jsonl", true)?;
     let head = json!({"format": "json-pages-1.0", "id": "pages", "title": "All pages"});
     writeln!(entry, "{head}").named("write", target)?;
+    let mut known = HashSet::new();
+    merged(warcs, |line| {
+        known.extend(Line::of(line).filter(Line::is_page).map(|line| line.digest()));
+        Ok(())
+    })?;
     let mut serial = 0u64;
     merged(warcs, |line| {
-        let Some(page) = page_of(line, serial) else { return Ok(()) };
+        let Some(page) = page_of(line, &known, serial) else { return Ok(()) };
         serial += 1;
         writeln!(entry, "{page}").named("write", target)
     })?;
@@ -279,17 +293,43 @@ fn add_pages(package: &mut Package<'_>, warcs: &[Warc]) -> Result<(), ArchiveErr
     Ok(())
 }
 
-fn page_of(line: &str, serial: u64) -> Option<Value> {
-    let mut parts = line.splitn(3, ' ').skip(1);
-    let (timestamp, json) = (parts.next()?, parts.next()?);
-    let json: Value = serde_json::from_str(json).ok()?;
-    let is = |field: &str, want: &[&str]| json[field].as_str().is_some_and(|v| want.contains(&v));
-    if !is("status", &["200"]) || !is("mime", &["text/html", "application/xhtml+xml"]) {
+/// What a line of an index says of a page.
+struct Line<'l> {
+    timestamp: &'l str,
+    json: Value,
+}
+
+impl Line<'_> {
+    fn of(line: &str) -> Option<Line<'_>> {
+        let mut parts = line.splitn(3, ' ').skip(1);
+        let (timestamp, json) = (parts.next()?, parts.next()?);
+        let json = serde_json::from_str(json).ok()?;
+        let line = Line { timestamp, json };
+        line.is("status", &["200"]).then_some(line)
+    }
+
+    fn is(&self, field: &str, want: &[&str]) -> bool {
+        self.json[field].as_str().is_some_and(|value| want.contains(&value))
+    }
+
+    fn is_page(&self) -> bool {
+        self.is("mime", &["text/html", "application/xhtml+xml"])
+    }
+
+    fn digest(&self) -> u64 {
+        xxhash_rust::xxh3::xxh3_64(self.json["digest"].as_str().unwrap_or_default().as_bytes())
+    }
+}
+
+fn page_of(line: &str, known: &HashSet<u64>, serial: u64) -> Option<Value> {
+    let line = Line::of(line)?;
+    let repeats = || line.is("mime", &["warc/revisit"]) && known.contains(&line.digest());
+    if !line.is_page() && !repeats() {
         return None;
     }
-    let digits = |range: std::ops::Range<usize>| timestamp.get(range);
+    let digits = |range: std::ops::Range<usize>| line.timestamp.get(range);
     let (year, month, day) = (digits(0..4)?, digits(4..6)?, digits(6..8)?);
     let (hour, minute, second) = (digits(8..10)?, digits(10..12)?, digits(12..14)?);
     let time = format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z");
-    Some(json!({"id": format!("page-{serial}"), "url": json["url"], "ts": time}))
+    Some(json!({"id": format!("page-{serial}"), "url": line.json["url"], "ts": time}))
 }

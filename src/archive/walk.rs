@@ -22,7 +22,8 @@ pub struct Selection {
     pub url: Option<Regex>,
     /// Host names, each with its subdomains.
     pub hosts: Vec<String>,
-    /// Media types or their beginnings: `text/html`, `image/`.
+    /// Media types or their beginnings: `text/html`, `image/`. A revisit has two: `warc/revisit`
+    /// and that of what it repeats.
     pub mimes: Vec<String>,
     /// Statuses: `200`, or a class as `4xx`.
     pub statuses: Vec<String>,
@@ -50,7 +51,13 @@ impl Selection {
         let in_host = |want: &str| {
             host.strip_suffix(want).is_some_and(|sub| sub.is_empty() || sub.ends_with('.'))
         };
-        let mime = found.mime.to_ascii_lowercase();
+        let mimes =
+            [found.mime.clone(), found.content_type()].map(|mime| mime.to_ascii_lowercase());
+        let starts = |want: &str| {
+            let want = want.to_ascii_lowercase();
+            let is_revisit = found.head.kind() == "revisit";
+            mimes[0].starts_with(&want) || (is_revisit && mimes[1].starts_with(&want))
+        };
         let status = found.status.as_deref().unwrap_or_default();
         let in_class = |want: &str| match want.strip_suffix("xx") {
             Some(class) => status.len() == 3 && status.starts_with(class),
@@ -58,7 +65,7 @@ impl Selection {
         };
         self.url.as_ref().is_none_or(|pattern| pattern.is_match(uri))
             && is_any(&self.hosts, &in_host)
-            && is_any(&self.mimes, &|want| mime.starts_with(&want.to_ascii_lowercase()))
+            && is_any(&self.mimes, &starts)
             && is_any(&self.statuses, &in_class)
             && self.since.is_none_or(|since| found.date.is_some_and(|date| date >= since))
             && self.until.is_none_or(|until| found.date.is_some_and(|date| date <= until))
@@ -126,6 +133,11 @@ impl Found {
     /// Returns the first value of a header of the HTTP message; `name` in any case.
     pub fn http_header(&self, name: &str) -> Option<String> {
         http::header(&self.http_head, name)
+    }
+
+    /// Returns the values of all fields of a name, in their order; `name` in any case.
+    pub fn http_headers(&self, name: &str) -> impl Iterator<Item = String> {
+        http::headers(&self.http_head, name)
     }
 }
 

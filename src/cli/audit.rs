@@ -3,11 +3,15 @@
 use clap::Args;
 
 use super::output::number;
-use super::{Answer, Common, Exit};
+use super::{Answer, Common, Exit, Failed};
 use crate::crawl::audit as auditor;
+use crate::crawl::log::files;
 
 /// Flags of `audit`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit codes: 0 nobody was hurried, 3 there is no crawl log, or no request in it to that host, 20 a
+request came too early, or a line cannot be read.")]
 pub(super) struct AuditArgs {
     /// Only this host
     #[arg(long, value_name = "HOST")]
@@ -20,11 +24,21 @@ pub(super) struct AuditArgs {
 /// Audits the log; exit code 20 if any request came too early.
 pub(super) fn audit(common: &Common, args: &AuditArgs) -> Answer {
     let config = common.load(&[])?.config;
-    let audit = auditor::audit(&config.dir.join("log"), args.host.as_deref())?;
+    let dir = config.dir.join("log");
+    let audit = auditor::audit(&dir, args.host.as_deref()).map_err(|error| {
+        match files(&dir).is_ok_and(|files| !files.is_empty()) {
+            true => Failed::from(error),
+            false => Failed::with(Exit::Nothing, format!("failed to {error}")),
+        }
+    })?;
     let exit = match (audit.violations_total, audit.bad_lines.is_empty()) {
+        (0, true) if audit.requests == 0 && args.host.is_some() => Exit::Nothing,
         (0, true) => Exit::Complete,
         _ => Exit::Verify,
     };
+    if let Some(host) = args.host.as_ref().filter(|_| exit == Exit::Nothing) {
+        eprintln!("the log has no request to {host}");
+    }
     if common.json {
         println!("{}", serde_json::to_string(&audit)?);
         return Ok(exit);

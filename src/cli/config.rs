@@ -24,10 +24,18 @@ pub(super) fn config(common: &Common, command: &ConfigCommand) -> Answer {
     let loaded = common.load(&[])?;
     match command {
         ConfigCommand::Check => {
+            let is_missing = loaded.config.contact.trim().is_empty();
+            let missing: &[&str] = if is_missing { &["contact"] } else { &[] };
             if common.json {
-                println!("{}", json!({ "valid": true }));
+                println!("{}", json!({ "valid": true, "missing": missing }));
             } else if !common.quiet {
                 println!("the configuration is right");
+                if is_missing {
+                    println!(
+                        "`contact` is missing, which whatever makes requests needs: add it, or give \
+                         --contact mailto:you@example.org then"
+                    );
+                }
             }
         }
         ConfigCommand::Show { effective } => {

@@ -1,8 +1,9 @@
 //! `crawler demo`: a small web on loopback, crawled by the real pipeline.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
-use std::path::Path;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -13,9 +14,10 @@ use super::output::number;
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
 use super::{Answer, Common, Exit, Failed, quoted, report};
+use crate::archive;
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
-use crate::crawl::SeedUrl;
+use crate::crawl::{SeedUrl, log, steer};
 use crate::db::Db;
 use crate::db::families::urls;
 use crate::demo::{Server, ServerOptions, Truth, WebSpec, demo_web};
@@ -42,8 +44,8 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         .thread_name("demo web")
         .build()
         .context("start the demo web")?;
-    let dir = settings(common, None, None)?.dir;
-    let port = if args.keep { port_of(&dir)? } else { 0 };
+    let mut mark = Mark::take(&settings(common, None, None)?.dir)?;
+    let port = if args.keep { mark.port()? } else { 0 };
     let server = runtime.block_on(async {
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
         let options = ServerOptions { http_port: port, ..ServerOptions::default() };
@@ -57,10 +59,10 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
         ),
     })?;
     let config = settings(common, Some(&server), args.dashboard.as_deref())?;
-    if !args.keep && config.dir.exists() {
+    if !args.keep {
         clear(&config)?;
     }
-    note_port(&config.dir, server.http_port())?;
+    mark.note(server.http_port())?;
     let seeds: Vec<SeedUrl> = server
         .web()
         .homes()
@@ -76,7 +78,8 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
             config.dir.display()
         );
     }
-    let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
+    let talk = Talk { quiet: common.quiet || common.json, is_demo: true };
+    let summary = session::crawl(&config, &seeds, talk)?;
     let (found, all) = coverage(&config, server.web())?;
     let saved = avoided(&config, server.web())?;
     let page = report::write(&config, &report::make(&config)?, None)?;
@@ -104,31 +107,80 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     Ok(if exit == Exit::Parked { Exit::Complete } else { exit })
 }
 
-/// File in the demo's directory that keeps the port of the web, which is part of all its URLs.
+/// File in the demo's directory that keeps the port of the web, which is part of all its URLs. What
+/// lies beside it was made by a demo, and the next one may replace it.
 const PORT_FILE: &str = "demo.port";
 
-/// Returns the port of an earlier demo; 0, for any, if there was none.
-fn port_of(dir: &Path) -> Result<u16, Failed> {
-    let path = dir.join(PORT_FILE);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
-        Err(error) => {
-            return Err(anyhow::Error::from(error)
-                .context(format!("read {}", path.display()))
-                .into());
-        }
-    };
-    let port = text.trim().parse();
-    Ok(port.with_context(|| {
-        format!("read {}: it holds no port; begin anew without --keep", path.display())
-    })?)
+/// Where a demo keeps its archive, whatever the configuration says of crawls.
+const ARCHIVE_DIR: &str = "archive";
+
+/// The port file, locked for as long as the demo runs: no other one begins in its directory.
+struct Mark {
+    path: PathBuf,
+    file: File,
 }
 
-fn note_port(dir: &Path, port: u16) -> Result<(), Failed> {
-    let path = dir.join(PORT_FILE);
-    let noted = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, port.to_string()));
-    Ok(noted.with_context(|| format!("write {}", path.display()))?)
+impl Mark {
+    /// Marks a directory as a demo's and locks it.
+    ///
+    /// # Errors
+    /// Refuses a directory with a crawl that no demo made, and one in which another demo runs.
+    fn take(dir: &Path) -> Result<Mark, Failed> {
+        let path = dir.join(PORT_FILE);
+        let holds = |part: &&str| dir.join(part).exists();
+        if !path.exists() && ["state", "log", ARCHIVE_DIR].iter().any(holds) {
+            let dir = dir.display();
+            let why = format!(
+                "{dir} holds a crawl that no demo made, and it stays as it is; name another \
+                 directory with --dir"
+            );
+            return Err(Failed::with(Exit::Usage, why));
+        }
+        let open = || {
+            std::fs::create_dir_all(dir)?;
+            File::options().read(true).write(true).create(true).truncate(false).open(&path)
+        };
+        let file = open().with_context(|| format!("write {}", path.display()))?;
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            let dir = dir.display();
+            let why = format!(
+                "another demo runs in {dir}; end it first, or name another directory with --dir"
+            );
+            return Err(Failed::with(Exit::Locked, why));
+        }
+        Ok(Mark { path, file })
+    }
+
+    /// Returns the port of an earlier demo; 0, for any, if there was none.
+    fn port(&mut self) -> Result<u16, Failed> {
+        let path = self.path.display();
+        let mut text = String::new();
+        self.file.read_to_string(&mut text).with_context(|| format!("read {path}"))?;
+        if text.is_empty() {
+            return Ok(0);
+        }
+        let port = text.trim().parse();
+        Ok(port
+            .with_context(|| format!("read {path}: it holds no port; begin anew without --keep"))?)
+    }
+
+    fn note(&mut self, port: u16) -> Result<(), Failed> {
+        let mut write = || {
+            self.file.set_len(0)?;
+            self.file.rewind()?;
+            self.file.write_all(port.to_string().as_bytes())
+        };
+        Ok(write().with_context(|| format!("write {}", self.path.display()))?)
+    }
+}
+
+/// Takes the mark of a demo off a directory: what `crawler run` goes on with is a crawl like any
+/// other, which no later demo may replace.
+pub(super) fn unmark(dir: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(dir.join(PORT_FILE)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the settings of the demo; without a server, as far as they do not depend on it.
@@ -150,6 +202,7 @@ fn settings(
         set("limits.retries_max", "1".to_owned()),
         set("purpose", quoted("search")),
         set("limits.disk_reserve", quoted("100MB")),
+        set("archive.dir", quoted(ARCHIVE_DIR)),
     ];
     // What is asked for on the command line is stronger than what makes the demo quick.
     overrides.retain(|ours| {
@@ -169,16 +222,22 @@ fn settings(
     Ok(common.load(&overrides)?.config)
 }
 
-/// Removes an earlier demo; only what a crawl makes, so that a mistyped directory loses nothing.
+/// Removes an earlier demo: the state first, which whoever crawls there has locked, and of all else
+/// only files that a crawl makes.
 fn clear(config: &Config) -> Result<(), Failed> {
-    for part in ["state", "log"].map(Into::into).iter().chain([&config.archive.dir]) {
-        let dir = config.dir.join(part);
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir)
-                .with_context(|| format!("remove the earlier demo in {}", dir.display()))?;
+    Db::destroy(&config.dir.join("state"))?;
+    let dir = config.dir.join("log");
+    let own = [log::RULES, steer::JOURNAL, report::SETTINGS_FILE].map(|name| dir.join(name));
+    for file in log::files(&dir).unwrap_or_default().into_iter().chain(own) {
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                let what = format!("remove {} of the earlier demo", file.display());
+                return Err(anyhow::Error::from(error).context(what).into());
+            }
+            _ => {}
         }
     }
-    Ok(())
+    Ok(archive::remove_own(&config.dir.join(ARCHIVE_DIR), &config.archive.prefix)?)
 }
 
 /// Counts the documents of the web that were fetched under some URL, and all that there are.

@@ -11,6 +11,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::output::number;
 use super::sketch::Source;
+use super::terminal::Stdout;
 use super::{Answer, Common, Exit, Failed, look};
 use crate::config::Config;
 use crate::crawl::diff::{Change, Counts, Difference, diff as compare, is_of_host};
@@ -112,7 +113,7 @@ fn list(
     new: &Db,
     wanted: impl Fn(&str) -> bool,
 ) -> Answer {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(Stdout);
     let mut failed = None;
     let counts = compare(old, new, wanted, |difference| {
         if failed.is_some() || (difference.change == Change::Unchanged && !args.unchanged) {

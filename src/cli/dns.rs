@@ -1,6 +1,7 @@
 //! `crawler dns`: what a name has resolved to, and what it resolves to now.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -55,7 +56,7 @@ pub(super) fn dns(common: &Common, args: &DnsArgs) -> Answer {
             Ok(resolved) => json!({
                 "addresses": resolved.addresses,
                 "refused": resolved.refused,
-                "ttl_s": resolved.ttl.as_secs(),
+                "ttl_s": (!is_for_ever(resolved.ttl)).then_some(resolved.ttl.as_secs()),
             }),
             Err(failure) => json!({ "failure": unresolved(failure) }),
         });
@@ -78,7 +79,10 @@ pub(super) fn dns(common: &Common, args: &DnsArgs) -> Answer {
     match &resolved {
         None => {}
         Some(Ok(resolved)) => {
-            let ttl = duration(resolved.ttl);
+            let ttl = match is_for_ever(resolved.ttl) {
+                true => "ever".to_owned(),
+                false => duration(resolved.ttl),
+            };
             println!("  now         {} (for {ttl})", list(&resolved.addresses));
             if !resolved.refused.is_empty() {
                 println!("  not allowed {}; see dns.allow", list(&resolved.refused));
@@ -97,6 +101,11 @@ pub(super) fn dns(common: &Common, args: &DnsArgs) -> Answer {
         println!("  the crawl has not resolved it");
     }
     Ok(exit)
+}
+
+/// An address given as one stays what it is.
+fn is_for_ever(ttl: Duration) -> bool {
+    ttl == Duration::MAX
 }
 
 fn list(addresses: &[IpAddr]) -> String {

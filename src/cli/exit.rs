@@ -17,7 +17,8 @@ pub enum Exit {
     Failures = 4,
     /// The running crawl does not do what was ordered, now.
     Refused = 5,
-    /// Stopped by a limit; the same command goes on.
+    /// Stopped by a limit of time, or by a budget of pages or bytes; the same command goes on,
+    /// where a budget is spent with a larger one.
     Limit = 10,
     /// Interrupted; the same command goes on.
     Interrupted = 11,
@@ -42,7 +43,7 @@ impl Exit {
         (Exit::Nothing, "nothing found"),
         (Exit::Failures, "done, but more failures than max_failures allows"),
         (Exit::Refused, "the running crawl does not do what was ordered, now"),
-        (Exit::Limit, "stopped by a limit; the same command goes on"),
+        (Exit::Limit, "stopped by a limit; the same command goes on, or with a larger budget"),
         (Exit::Interrupted, "interrupted; the same command goes on"),
         (Exit::Disk, "the disk is full; the same command goes on when it is freed"),
         (Exit::Parked, "only parked hosts are left"),

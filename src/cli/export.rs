@@ -10,12 +10,13 @@ use serde_json::json;
 
 use super::look;
 use super::output::{bytes, number};
+use super::terminal::Stdout;
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
     About, Exported, Selection, export_aliases, export_cdxj, export_jsonl, export_wacz, export_warc,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::dataset::{Purpose, Reader, Wanted, Written, export_parquet, export_text};
 use crate::db::families::suppressed;
 use crate::fetch::user_agent;
@@ -51,6 +52,8 @@ enum Use {
     AiTrain,
     /// Text and data mining in general
     Tdm,
+    /// For whatever the owner may refuse: what is said stands beside each row
+    Any,
 }
 
 /// Flags of `export`.
@@ -68,7 +71,8 @@ Examples:
 The form follows the file's name unless --format says it: .warc, .warc.gz, .cdxj, .jsonl, .wacz,
 .parquet, .txt. Owners' words on use (Content-Usage, Content-Signal, TDM-Reservation, robots
 directives) are read from headers, from the page and from robots.txt; the narrowest one holds.
-Exit codes: 0 exported, 3 nothing matches.")]
+A WARC or WACZ file has the records that wanted revisits refer to as well: they cannot be replayed
+without. Exit codes: 0 exported, 3 nothing matches.")]
 pub(super) struct ExportArgs {
     /// Form of the export
     #[arg(long, short, value_enum)]
@@ -95,7 +99,7 @@ pub(super) struct ExportArgs {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// Only what the owner does not refuse for this use; may be given several times; Parquet and
-    /// text
+    /// text. Without it the purpose of the crawl is the use: search, ai-input or ai-train
     #[arg(long = "for", value_enum, value_name = "USE")]
     uses: Vec<Use>,
     /// With --for: only what the owner allows in words
@@ -144,11 +148,17 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
     if exported.too_large > 0 {
         eprintln!("warning: {} records are too large and left out", number(exported.too_large));
     }
+    if exported.originals > 0 && !common.quiet {
+        let (many, verb) = match exported.originals {
+            1 => ("1 record that a revisit refers to".to_owned(), "is"),
+            n => (format!("{} records that revisits refer to", number(n)), "are"),
+        };
+        eprintln!("{many} {verb} exported as well, though not asked for: replay needs them");
+    }
     report(common, args, &exported);
     // A WARC file begins with a record about itself.
     let own = u64::from(format == Format::Warc);
-    let found = exported.records > own || (format == Format::Wacz && exported.bytes > 0);
-    Ok(if found { Exit::Complete } else { Exit::Nothing })
+    Ok(if exported.records > own { Exit::Complete } else { Exit::Nothing })
 }
 
 /// Writes the table, or the texts.
@@ -164,13 +174,8 @@ fn data_set(
     if db.is_none() {
         eprintln!("warning: there is no state: boilerplate, robots.txt and clusters are not known");
     }
-    let purposes = args.uses.iter().map(|purpose| match purpose {
-        Use::Search => Purpose::Search,
-        Use::AiInput => Purpose::AiInput,
-        Use::AiTrain => Purpose::AiTrain,
-        Use::Tdm => Purpose::Tdm,
-    });
-    let wanted = Wanted { selection, purposes: purposes.collect(), stated: args.stated };
+    let purposes = purposes(common, &args.uses)?;
+    let wanted = Wanted { selection, purposes, stated: args.stated };
     let (near, extract) = (&config.repeats.near, config.extract.clone());
     let reader = Reader::new(dir, db.as_ref(), near, extract, config.content.clone())?;
     let written = match (&args.out, format) {
@@ -188,7 +193,7 @@ fn data_set(
             written
         }
         (None, _) => {
-            let mut out = BufWriter::new(std::io::stdout().lock());
+            let mut out = BufWriter::new(Stdout);
             let written = export_text(reader, &wanted, args.all, &mut out)?;
             out.flush().context("write to standard output")?;
             written
@@ -198,6 +203,32 @@ fn data_set(
     Ok(if written.rows > 0 { Exit::Complete } else { Exit::Nothing })
 }
 
+/// Returns what owners must not have refused: what is asked for, or what the crawl was for.
+fn purposes(common: &Common, uses: &[Use]) -> Result<Vec<Purpose>, Failed> {
+    let asked = uses.iter().filter_map(|purpose| match purpose {
+        Use::Search => Some(Purpose::Search),
+        Use::AiInput => Some(Purpose::AiInput),
+        Use::AiTrain => Some(Purpose::AiTrain),
+        Use::Tdm => Some(Purpose::Tdm),
+        Use::Any => None,
+    });
+    if !uses.is_empty() {
+        return Ok(asked.collect());
+    }
+    let (purpose, word) = match look::as_crawled(common)?.purpose {
+        config::Purpose::Archive | config::Purpose::Audit => return Ok(Vec::new()),
+        config::Purpose::Search => (Purpose::Search, "search"),
+        config::Purpose::AiInput => (Purpose::AiInput, "ai-input"),
+        config::Purpose::AiTrain => (Purpose::AiTrain, "ai-train"),
+    };
+    if !common.quiet {
+        eprintln!(
+            "the crawl is for {word}: what owners refuse for it is left out, or add --for any"
+        );
+    }
+    Ok(vec![purpose])
+}
+
 fn tell(common: &Common, args: &ExportArgs, written: &Written) {
     for (file, damage) in &written.walked.damages {
         eprintln!("warning: stepped over damage in {file}: {damage}");
@@ -205,8 +236,12 @@ fn tell(common: &Common, args: &ExportArgs, written: &Written) {
     if written.overflowed {
         eprintln!("warning: there are too many texts to remember; later repeats are not told");
     }
+    let refused = match args.stated {
+        true => "refused or not allowed in words by their owners",
+        false => "refused by their owners",
+    };
     let left_out = [
-        (written.left_out_by_usage, "refused by their owners"),
+        (written.left_out_by_usage, refused),
         (written.left_out_as_duplicates, "there already"),
         (written.left_out_without_text, "without text"),
     ];
@@ -254,7 +289,7 @@ fn write(
     };
     let now = Clock::system(Timestamp::ZERO).now();
     let Some(target) = &args.out else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
+        let mut out = BufWriter::new(Stdout);
         let exported = lines(config, format, dir, selection, text_max, &mut out)?;
         out.flush().context("write to standard output")?;
         return Ok(exported);
@@ -313,17 +348,18 @@ fn aliases(
 }
 
 fn report(common: &Common, args: &ExportArgs, exported: &Exported) {
-    let Some(target) = args.out.as_ref().filter(|_| !common.quiet) else { return };
+    let Some(target) = &args.out else { return };
     if common.json {
         let report = json!({
             "file": target,
             "records": exported.records,
             "bytes": exported.bytes,
+            "originals": exported.originals,
             "left_out": exported.too_large,
             "damages": exported.walked.damages.len(),
         });
         println!("{report}");
-    } else {
+    } else if !common.quiet {
         let (records, size) = (number(exported.records), bytes(exported.bytes as f64));
         println!("{}: {records} records, {size}", target.display());
     }
@@ -368,10 +404,33 @@ fn selection(args: &ExportArgs) -> Result<Selection, Failed> {
     };
     Ok(Selection {
         url,
-        hosts: args.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
+        hosts: args.host.iter().map(|host| host_of(host)).collect::<Result<_, _>>()?,
         mimes: args.mime.clone(),
-        statuses: args.status.clone(),
+        statuses: args.status.iter().map(|text| status_of(text)).collect::<Result<_, _>>()?,
         since: time("since", &args.since, "T00:00:00Z")?,
         until: time("until", &args.until, "T23:59:59Z")?,
     })
+}
+
+/// Reads a host name, also one with letters beyond ASCII.
+fn host_of(text: &str) -> Result<String, Failed> {
+    let url = CrawlUrl::parse(&format!("http://{text}/")).ok();
+    // Only an address of IPv6, in brackets, has colons.
+    let has_port = text.contains(':') && !text.ends_with(']');
+    let is_bare = !text.is_empty() && !has_port && !text.contains(['/', '?', '#', '@']);
+    url.filter(|_| is_bare).map(|url| url.host_str().to_owned()).ok_or_else(|| {
+        let why = format!("--host {text}: this is no host; write a name, as example.org");
+        Failed::with(Exit::Usage, why)
+    })
+}
+
+/// Reads a status, or a class of them.
+fn status_of(text: &str) -> Result<String, Failed> {
+    let status = text.to_ascii_lowercase();
+    let digits = status.strip_suffix("xx").unwrap_or(&status);
+    let wanted = if digits.len() < status.len() { 1 } else { 3 };
+    if digits.len() == wanted && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(status);
+    }
+    Err(Failed::with(Exit::Usage, format!("--status {text}: this is none; write 404 or 4xx")))
 }

@@ -50,21 +50,6 @@ fn next(error: &anyhow::Error) -> Option<&'static str> {
     })
 }
 
-/// Ends the program quietly when nobody reads its output any more, as in `| head`.
-pub(super) fn quiet_when_nobody_reads() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let said = info.payload().downcast_ref::<String>();
-        let broken_pipe = |said: &String| {
-            said.starts_with("failed printing to stdout") && said.contains("Broken pipe")
-        };
-        if said.is_some_and(broken_pipe) {
-            std::process::exit(0);
-        }
-        usual(info);
-    }));
-}
-
 #[cfg(test)]
 mod tests {
     use anyhow::Context;

@@ -93,7 +93,7 @@ pub(super) fn fetch(common: &Common, args: &FetchArgs) -> Answer {
     if args.body {
         use std::io::Write;
         eprint!("{text}");
-        std::io::stdout().write_all(&body.unwrap_or_default())?;
+        super::terminal::Stdout.write_all(&body.unwrap_or_default())?;
     } else {
         print!("{text}");
     }

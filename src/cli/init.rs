@@ -57,7 +57,8 @@ pub(super) struct InitArgs {
     /// Write over files that are there
     #[arg(long)]
     force: bool,
-    /// What the crawl is for; it decides defaults and which usage preferences are obeyed
+    /// What the crawl is for; it decides what is done with learned rules, and for which use owners
+    /// must not have refused what is exported
     #[arg(long, value_enum)]
     purpose: Option<Purpose>,
     /// How far from the seeds it may go

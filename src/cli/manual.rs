@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
+use super::terminal::Stdout;
 use super::{Answer, Cli, Common, Exit};
 
 /// Flags of `completions`.
@@ -26,7 +27,7 @@ pub(super) struct CompletionsArgs {
 pub(super) fn completions(args: &CompletionsArgs) -> Answer {
     let mut out = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "crawler", &mut out);
-    std::io::stdout().write_all(&out)?;
+    Stdout.write_all(&out)?;
     Ok(Exit::Complete)
 }
 
@@ -47,7 +48,7 @@ pub(super) fn man(common: &Common, args: &ManArgs) -> Answer {
     let Some(dir) = &args.out else {
         let mut out = Vec::new();
         clap_mangen::Man::new(Cli::command()).render(&mut out)?;
-        std::io::stdout().write_all(&out)?;
+        Stdout.write_all(&out)?;
         return Ok(Exit::Complete);
     };
     std::fs::create_dir_all(dir).with_context(|| format!("make {}", dir.display()))?;

@@ -43,6 +43,7 @@ mod wire;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 use crate::config::{self as configuration, ConfigError, Loaded, Override, Source};
@@ -70,14 +71,20 @@ Examples:
 Exit codes: 0 complete, 1 internal, 2 usage, 3 nothing found, 4 too many failures, 5 refused
 by the running crawl, 10 limit, 11 interrupted, 12 disk full, 13 only parked hosts left, 20 check failed, 75 locked, 78 configuration";
 
+/// Reads a path, also an empty one, as of a variable that is set to nothing.
+fn path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
 /// Flags that every command takes.
 #[derive(Clone, Debug, Args)]
 struct Common {
     /// Configuration file; without it `crawler.toml` is read if it is there
-    #[arg(long, short, global = true, value_name = "FILE", env = "CRAWLER_CONFIG")]
+    #[arg(long, short, global = true, value_name = "FILE", env = "CRAWLER_CONFIG",
+        value_parser = path())]
     config: Option<PathBuf>,
     /// Directory of the crawl
-    #[arg(long, global = true, value_name = "DIR", env = "CRAWLER_DIR")]
+    #[arg(long, global = true, value_name = "DIR", env = "CRAWLER_DIR", value_parser = path())]
     dir: Option<PathBuf>,
     /// Where site owners can reach you: `mailto:` address or URL
     #[arg(long, global = true, value_name = "CONTACT", env = "CRAWLER_CONTACT")]
@@ -172,7 +179,8 @@ fn exit_of(error: &anyhow::Error) -> Exit {
     use crate::archive::ArchiveError;
     use crate::crawl::CrawlError;
     use crate::db::DbError;
-    if error.is::<ConfigError>() {
+    // A client that cannot be built names what was configured for it.
+    if error.is::<ConfigError>() || error.is::<crate::fetch::FetchError>() {
         return Exit::Config;
     }
     let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full)
@@ -210,22 +218,15 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    failed::quiet_when_nobody_reads();
     if let Err(failed) = speech::begin(&cli.common.log_level) {
         eprintln!("error: {}", failed.line);
         return failed.exit.into();
     }
-    match dispatch(cli) {
-        Ok(exit) => exit.into(),
-        Err(failed) => {
-            eprintln!("error: {}", failed.line);
-            failed.exit.into()
-        }
-    }
+    terminal::ended(dispatch(cli)).into()
 }
 
 fn dispatch(cli: Cli) -> Answer {
-    let common = cli.common;
+    let common = cli.common.with_values()?;
     match cli.command {
         Command::Run(args) => run::run(&common, &args),
         Command::Demo(args) => demo::demo(&common, &args),
@@ -256,6 +257,25 @@ fn dispatch(cli: Cli) -> Answer {
 }
 
 impl Common {
+    /// Takes a variable that is set to nothing for one that is not set. A flag without a value is
+    /// refused: what a script meant by it is not known.
+    fn with_values(mut self) -> Result<Common, Failed> {
+        let paths = [
+            (&mut self.config, "--config", "CRAWLER_CONFIG"),
+            (&mut self.dir, "--dir", "CRAWLER_DIR"),
+        ];
+        for (path, flag, variable) in paths {
+            if path.as_ref().is_some_and(|path| path.as_os_str().is_empty()) {
+                if std::env::var_os(variable).is_none_or(|value| !value.is_empty()) {
+                    return Err(Failed::with(Exit::Usage, format!("{flag} is given no value")));
+                }
+                *path = None;
+            }
+        }
+        self.contact = self.contact.filter(|contact| !contact.is_empty());
+        Ok(self)
+    }
+
     /// Loads the configuration that file, environment and flags make together.
     fn load(&self, more: &[Override]) -> Result<Loaded, Failed> {
         let default = PathBuf::from("crawler.toml");

@@ -22,8 +22,9 @@ pub(super) async fn show(mut view: watch::Receiver<Option<Arc<Snapshot>>>) {
         let due = last.is_none_or(|at| snapshot.at.since(at) >= PLAIN_INTERVAL);
         if terminal {
             // Back to the line's start, and what is left of a longer line before goes.
-            std::eprint!("\r{}\x1b[K", shown(&line(&snapshot)));
-            let _ = std::io::stderr().flush();
+            let line = format!("\r{}\x1b[K", shown(&line(&snapshot)));
+            // A terminal that is gone is no reason to end.
+            let _ = std::io::stderr().lock().write_all(line.as_bytes());
         } else if due {
             last = Some(snapshot.at);
             eprintln!("{}", line(&snapshot));

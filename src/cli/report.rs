@@ -6,13 +6,14 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
+use super::output::number;
 use super::{Answer, Common, Exit, Failed, look};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Loaded};
 use crate::report::{Input, Report, Setting, build};
 
 /// Beside the crawl log: the settings of the latest run.
-const SETTINGS_FILE: &str = "settings.json";
+pub(super) const SETTINGS_FILE: &str = "settings.json";
 
 /// Flags of `report`.
 #[derive(Debug, Args)]
@@ -97,6 +98,10 @@ fn write_tables(report: &Report, dir: &Path) -> Result<(), Failed> {
         let file = dir.join(format!("{}.csv", table.id));
         std::fs::write(&file, table.csv())
             .with_context(|| format!("failed to write {}", file.display()))?;
+        let (rows, total) = (table.rows.len() as u64, table.total);
+        if rows < total {
+            eprintln!("{} has {} of {} rows", file.display(), number(rows), number(total));
+        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Span, Timestamp};
 use crate::db::families::robots as rows;
 use crate::db::{Db, Family};
-use crate::robots::{Entry, Robots};
+use crate::robots::{Entry, Robots, SignalScope};
 use crate::url::{CrawlUrl, Host, Origin};
 
 /// Flags of `robots`.
@@ -42,8 +42,10 @@ pub(super) fn robots(common: &Common, args: &RobotsArgs) -> Answer {
     let url = look::url_of(&args.target)?;
     let is_url = args.target.contains("://");
     let db = look::open_if_there(&config)?;
+    // A port names one origin, a bare host all of them.
+    let is_one = is_url || args.target.contains(':');
     let mut known = match &db {
-        Some(db) if is_url => one(db, url.origin())?.into_iter().collect(),
+        Some(db) if is_one => one(db, url.origin())?.into_iter().collect(),
         Some(db) => of_host(db, &url)?,
         None => Vec::new(),
     };
@@ -115,7 +117,7 @@ fn json_of(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) -> Value {
         .map(|signal| {
             json!({
                 "line": signal.line,
-                "scope": format!("{:?}", signal.scope),
+                "scope": scope_word(signal.scope),
                 "name": signal.name,
                 "value": signal.value,
             })
@@ -151,6 +153,14 @@ fn json_of(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) -> Value {
     })
 }
 
+fn scope_word(scope: SignalScope) -> &'static str {
+    match scope {
+        SignalScope::File => "file",
+        SignalScope::OurGroup => "our-group",
+        SignalScope::OtherGroup => "other-group",
+    }
+}
+
 fn print(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) {
     let Known { origin, entry, steps } = known;
     let row = |name: &str, text: String| println!("  {name:<12} {text}");
@@ -179,7 +189,11 @@ fn print(known: &Known, url: Option<&CrawlUrl>, now: Timestamp) {
             row("clean-param", params.clone());
         }
         for signal in robots.signals() {
-            let scope = format!("{:?}", signal.scope);
+            let scope = match signal.scope {
+                SignalScope::File => "for all",
+                SignalScope::OurGroup => "in our group",
+                SignalScope::OtherGroup => "in a group for others",
+            };
             row(
                 "signal",
                 format!("line {} ({scope}): {}: {}", signal.line, signal.name, signal.value),

@@ -44,7 +44,8 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Answer {
             "there are no seeds: give a list with --seeds FILE, or URLs on the command line",
         ));
     }
-    let summary = session::crawl(&config, &seeds, Talk { quiet: common.quiet || common.json })?;
+    let talk = Talk { quiet: common.quiet || common.json, is_demo: false };
+    let summary = session::crawl(&config, &seeds, talk)?;
     print(common, &summary)?;
     Ok(exit_of(&config, &summary))
 }

@@ -8,18 +8,18 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::machine;
 use super::output::{duration, number};
-use super::{Exit, Failed, progress, quoted, report, speech};
+use super::{Exit, Failed, demo, progress, quoted, report, speech};
 use crate::archive::{About, Archive, Position, RevisitPolicy};
-use crate::clock::{Step, Timestamp};
+use crate::clock::{Clock, Step, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::control::{Server, Steering};
-use crate::crawl::log::{CrawlLog, JsonLog};
+use crate::crawl::log::{self, CrawlLog, JsonLog};
 use crate::crawl::steer::{By, Channel, Order};
 use crate::crawl::{
     Command, Crawl, Dust, Edge, Options, Parts, Resumed, SeedUrl, State, Store, Summary,
     resume_clock,
 };
-use crate::dashboard::{self, Dashboard, DashboardError};
+use crate::dashboard::{self, Bound, Dashboard, DashboardError};
 use crate::db::families::meta::{self, ArchivePosition};
 use crate::db::{Batch, Db};
 use crate::dns::{HickoryResolver, Resolve};
@@ -35,6 +35,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Talk {
     pub(super) quiet: bool,
+    /// Whether it is a demo's, which the next demo may replace.
+    pub(super) is_demo: bool,
 }
 
 /// Runs a crawl to its end on this thread, with visits on all cores.
@@ -62,15 +64,21 @@ async fn on_loop(
     talk: Talk,
     visits: tokio::runtime::Handle,
 ) -> Result<Summary, Failed> {
+    let agent = user_agent(&config.name, VERSION, &config.contact);
+    // What cannot work is found out before anything is made.
+    let bound = Bound::new(&config.dashboard).map_err(not_shown)?;
+    check_edge(config, &agent)?;
     let state_dir = config.dir.join("state");
     std::fs::create_dir_all(&state_dir)
         .with_context(|| format!("make the directory {}", state_dir.display()))?;
     let db = Arc::new(Db::open(&state_dir, &config.state)?);
     note_pid(&state_dir);
+    if !talk.is_demo {
+        demo::unmark(&config.dir).with_context(|| format!("write to {}", config.dir.display()))?;
+    }
     let (clock, step) = resume_clock(&db)?;
     let clock = Arc::new(clock);
     warn_of(step);
-    let agent = user_agent(&config.name, VERSION, &config.contact);
     let archive = {
         // The writing task belongs to the visits' runtime.
         let _guard = visits.enter();
@@ -91,7 +99,11 @@ async fn on_loop(
     let db = state.db().clone();
     let mut crawl = Crawl::new(edge, state, options(config, visits.clone(), wake));
     let (commands, inbox) = mpsc::channel(16);
-    let dashboard = dashboard(config, talk, &crawl, commands.clone())?;
+    let dashboard = match bound {
+        Some(bound) => Some(dashboard(bound, config, talk, &crawl, commands.clone())?),
+        // Without one nobody subscribes, and no snapshot is made for it.
+        None => None,
+    };
     let steering = Steering {
         commands: commands.clone(),
         snapshots: crawl.snapshots(),
@@ -133,30 +145,37 @@ pub(super) fn listen(address: Option<&str>) -> Option<Override> {
     Some(Override { key: "dashboard.listen".to_owned(), value, source: Source::Flag })
 }
 
+/// Builds what asks the web, and lets it go again: certificates and keys are read for it.
+fn check_edge(config: &Config, agent: &str) -> Result<(), Failed> {
+    let clock = Arc::new(Clock::system(Timestamp::ZERO));
+    HickoryResolver::new(&config.dns, clock.clone())?;
+    HyperFetch::new(&config.fetch, agent, &config.contact, clock)?;
+    Ok(())
+}
+
+fn not_shown(error: DashboardError) -> Failed {
+    let exit = match error {
+        DashboardError::Thread(_) => Exit::Internal,
+        _ => Exit::Config,
+    };
+    Failed::with(exit, format!("failed to {error}"))
+}
+
 fn dashboard<R: Resolve, F: Fetch, S: Store>(
+    bound: Bound,
     config: &Config,
     talk: Talk,
     crawl: &Crawl<R, F, S>,
     commands: mpsc::Sender<Command>,
-) -> Result<Option<Dashboard>, Failed> {
-    // Without one nobody subscribes, and no snapshot is made for it.
-    if config.dashboard.listen.trim().is_empty() {
-        return Ok(None);
-    }
+) -> Result<Dashboard, Failed> {
     let about = dashboard::About {
         name: config.name.clone(),
         version: VERSION.to_owned(),
         dir: config.dir.display().to_string(),
         purpose: serde_json::to_value(config.purpose)?.as_str().unwrap_or_default().to_owned(),
     };
-    let started = Dashboard::start(&config.dashboard, about, crawl.snapshots(), commands);
-    let dashboard = started.map_err(|error| match error {
-        DashboardError::Thread(_) => Failed::with(Exit::Internal, format!("failed to {error}")),
-        error => Failed::with(Exit::Config, format!("failed to {error}")),
-    })?;
-    if let Some(dashboard) = &dashboard
-        && !talk.quiet
-    {
+    let dashboard = bound.start(about, crawl.snapshots(), commands).map_err(not_shown)?;
+    if !talk.quiet {
         eprintln!("dashboard: http://{}/", dashboard.address());
     }
     Ok(dashboard)
@@ -209,7 +228,7 @@ fn parts(
         robots_settings: config.robots.clone(),
         agent: config.name.clone(),
         log: CrawlLog::open(&log_dir, config.limits.log_size.get())?,
-        rule_log: JsonLog::open(&log_dir.join("rules.jsonl"))?,
+        rule_log: JsonLog::open(&log_dir.join(log::RULES))?,
         repeats: config.repeats.clone(),
         dust: Dust { mode: config.dust_mode(), settings: config.dust.book(), wake: Some(wake) },
         db,
@@ -304,12 +323,10 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
             _ = terminate.recv() => {}
         }
         asked += 1;
-        let order = if asked == 1 {
-            eprintln!("\nstopping: finishing what is in flight; once more stops at once");
-            Order::Stop
+        let (order, text) = if asked == 1 {
+            (Order::Stop, "stopping: finishing what is in flight; once more stops at once")
         } else {
-            eprintln!("\nstopping at once; the same command goes on from here");
-            Order::Abort
+            (Order::Abort, "stopping at once; the same command goes on from here")
         };
         let by = By { channel: Channel::Signal, ..By::default() };
         // The crawl's end is the answer.
@@ -318,6 +335,7 @@ async fn obey_signals(commands: mpsc::Sender<Command>) {
         if commands.send(command).await.is_err() {
             return;
         }
+        eprintln!("\n{text}");
     }
 }
 

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::output::{bytes, number};
-use super::{Answer, Common, Exit};
+use super::{Answer, Common, Exit, look};
 use crate::crawl::parked::{ParkedPart, parked_parts};
+use crate::db::Family;
 use crate::db::families::{hosts, meta};
-use crate::db::{Db, Family};
 use crate::frontier::HostStatus;
 
 /// Hosts, and parts of hosts, that are named.
@@ -15,7 +15,8 @@ const NAMED_MAX: usize = 1000;
 /// Shows the counters of the last commit.
 pub(super) fn status(common: &Common) -> Answer {
     let config = common.load(&[])?.config;
-    let db = Db::open_read_only(&config.dir.join("state"), &config.state)?;
+    let db = look::open(&config)?;
+    let running = look::running(&look::state_dir(&config), &db)?;
     let counters = meta::counters(&db)?.unwrap_or_default();
     let session = meta::session(&db)?.unwrap_or_default();
     let (mut total, mut open) = (0u64, 0u64);
@@ -31,7 +32,11 @@ pub(super) fn status(common: &Common) -> Answer {
         true
     })?;
     let parts = parked_parts(&db, NAMED_MAX)?;
-    let state = if session.ended.is_empty() { "running or killed" } else { &session.ended };
+    let state = match running {
+        Some(_) => "running",
+        None if session.ended.is_empty() => "killed",
+        None => &session.ended,
+    };
     if common.json {
         let status = json!({
             "state": state,

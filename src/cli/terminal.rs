@@ -1,36 +1,108 @@
-//! Printing that no text of the web can abuse.
+//! Printing that no text of the web can abuse, and that no closed pipe or full disk can break.
 //!
 //! The macros shadow those of the standard library in every command, so that nobody has to
 //! remember: what would move a cursor, set a title or turn the direction of text is written as an
 //! escape. The escapes are those of JSON, so that a line of JSON stays one, with the same meaning.
+//!
+//! Those of the standard library panic where they cannot write, which would end a crawl because
+//! nobody reads its progress. Here what is said on standard error is said as far as it goes, and
+//! what is lost of standard output is remembered for the end of the program ([`ended`]).
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind, Write};
+use std::sync::OnceLock;
+
+use super::{Answer, Exit, Failed};
 
 macro_rules! print {
-    ($($arg:tt)*) => {
-        ::std::print!("{}", $crate::cli::terminal::shown(&::std::format!($($arg)*)))
-    };
+    ($($arg:tt)*) => { $crate::cli::terminal::out(&::std::format!($($arg)*)) };
 }
 
 macro_rules! println {
-    () => { ::std::println!() };
-    ($($arg:tt)*) => {
-        ::std::println!("{}", $crate::cli::terminal::shown(&::std::format!($($arg)*)))
-    };
+    () => { $crate::cli::terminal::out("\n") };
+    ($($arg:tt)*) => { $crate::cli::terminal::out(&(::std::format!($($arg)*) + "\n")) };
 }
 
 macro_rules! eprintln {
-    () => { ::std::eprintln!() };
-    ($($arg:tt)*) => {
-        ::std::eprintln!("{}", $crate::cli::terminal::shown(&::std::format!($($arg)*)))
-    };
+    () => { $crate::cli::terminal::err("\n") };
+    ($($arg:tt)*) => { $crate::cli::terminal::err(&(::std::format!($($arg)*) + "\n")) };
 }
 
 macro_rules! eprint {
-    ($($arg:tt)*) => {
-        ::std::eprint!("{}", $crate::cli::terminal::shown(&::std::format!($($arg)*)))
+    ($($arg:tt)*) => { $crate::cli::terminal::err(&::std::format!($($arg)*)) };
+}
+
+/// The first failure of standard output.
+static LOST: OnceLock<io::Error> = OnceLock::new();
+
+/// Standard output. After its first failure nothing more is written, and [`ended`] tells of it.
+pub(super) struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        kept(io::stdout().lock().write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        kept(io::stdout().lock().flush())
+    }
+}
+
+fn kept<T>(written: io::Result<T>) -> io::Result<T> {
+    if let Some(lost) = LOST.get() {
+        return Err(io::Error::new(lost.kind(), lost.to_string()));
+    }
+    written.inspect_err(|error| {
+        if error.kind() != ErrorKind::Interrupted {
+            let _ = LOST.set(io::Error::new(error.kind(), error.to_string()));
+        }
+    })
+}
+
+/// Prints to standard output.
+pub(super) fn out(text: &str) {
+    // What is lost is told at the end of the program.
+    let _ = Stdout.write_all(shown(text).as_bytes());
+}
+
+/// Prints to standard error, if that is possible.
+pub(super) fn err(text: &str) {
+    let _ = io::stderr().lock().write_all(shown(text).as_bytes());
+}
+
+/// Returns the exit code of a command, and says what failed. Output that nobody reads any more, as
+/// in `| head`, is no failure, and hides none either: the code is that of the command.
+pub(super) fn ended(answer: Answer) -> Exit {
+    let _ = Stdout.flush();
+    let Some(lost) = LOST.get() else {
+        return answer.unwrap_or_else(|failed| {
+            eprintln!("error: {}", failed.line);
+            failed.exit
+        });
     };
+    let exit = match answer {
+        Ok(exit) => exit,
+        Err(failed) if is_because(&failed, lost) => Exit::Complete,
+        Err(failed) => {
+            eprintln!("error: {}", failed.line);
+            failed.exit
+        }
+    };
+    if lost.kind() == ErrorKind::BrokenPipe {
+        return exit;
+    }
+    eprintln!("error: failed to write to standard output: {lost}");
+    match (exit, lost.kind()) {
+        (Exit::Complete, ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => Exit::Disk,
+        (Exit::Complete, _) => Exit::Internal,
+        (exit, _) => exit,
+    }
+}
+
+/// Returns true where a command failed since its output was lost.
+fn is_because(failed: &Failed, lost: &io::Error) -> bool {
+    failed.exit == Exit::Disk || failed.line.contains(&lost.to_string())
 }
 
 /// Returns text as it may be printed: line feeds and tabs stay, other control characters and those

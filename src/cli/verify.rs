@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::look;
 use super::output::{bytes, number};
-use super::{Answer, Common, Exit};
+use super::{Answer, Common, Exit, Failed};
 use crate::archive;
 use crate::crawl::verify::verify_state;
 use crate::db::Db;
@@ -38,19 +38,30 @@ pub(super) struct VerifyArgs {
 pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
     let config = common.load(&[])?.config;
     let dir = look::archive_dir(&config);
+    if args.archive_only && !dir.exists() {
+        let why = format!("there is no archive in {}; name the crawl with --dir", dir.display());
+        return Err(Failed::with(Exit::Nothing, why));
+    }
     let mut state = None;
-    if !args.archive_only {
-        let db = look::open(&config)?;
-        if let Some(pid) = look::running(&look::state_dir(&config), &db)?
-            && !common.quiet
-        {
-            eprintln!("process {pid} is crawling here: what it writes meanwhile is not seen");
-        }
+    let db = match args.archive_only {
+        true => look::open_if_there(&config)?,
+        false => Some(look::open(&config)?),
+    };
+    let state_dir = look::state_dir(&config);
+    let running = db.as_ref().map(|db| look::running(&state_dir, db)).transpose()?.flatten();
+    if let Some(pid) = running.filter(|_| !common.quiet) {
+        eprintln!("process {pid} is crawling here: what it writes meanwhile is not seen");
+    }
+    if let Some(db) = db.as_ref().filter(|_| !args.archive_only) {
         let most = if args.all { u64::MAX } else { SAMPLE };
         let records = (!args.state_only).then_some(dir.as_path());
-        state = Some(verify_state(&db, records, most)?);
+        state = Some(verify_state(db, records, most)?);
     }
-    let warcs = if args.state_only { None } else { Some(archive::verify(&dir)?) };
+    let warcs = match (args.state_only, running) {
+        (true, _) => None,
+        (false, Some(_)) => Some(archive::verify_while_written(&dir)?),
+        (false, None) => Some(archive::verify(&dir)?),
+    };
     let clean = state.as_ref().is_none_or(|report| report.is_clean())
         && warcs.as_ref().is_none_or(|report| report.is_clean());
     let exit = if clean { Exit::Complete } else { Exit::Verify };
@@ -116,8 +127,8 @@ Examples:
   crawler repair --index    make every CDXJ index anew as well
 
 It needs no network and changes no whole record. A crawl that is to go on needs no repair: `crawler
-run` mends by itself what a crash left. Exit codes: 0 nothing is left to mend, 20 damage is left,
-75 a crawl is writing here.")]
+run` mends by itself what a crash left. Exit codes: 0 nothing is left to mend, 3 there is no crawl,
+20 damage is left, 75 a crawl is writing here.")]
 pub(super) struct RepairArgs {
     /// Make the index of every file anew
     #[arg(long)]
@@ -128,6 +139,11 @@ pub(super) struct RepairArgs {
 pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
     let config = common.load(&[])?.config;
     let state_dir = look::state_dir(&config);
+    if !state_dir.exists() && !look::archive_dir(&config).exists() {
+        let dir = config.dir.display();
+        let why = format!("there is no crawl in {dir}; name its directory with --dir");
+        return Err(Failed::with(Exit::Nothing, why));
+    }
     // Held for as long as the archive is changed: no crawl may begin meanwhile.
     let _state = match state_dir.join("CURRENT").exists() {
         true => Some(Db::open(&state_dir, &config.state)?),

@@ -3,6 +3,9 @@
 //! For every host the next request must not begin before the last one's end plus the gap that was
 //! due then; the same for groups. The log tells begin, duration and gap of every request that was
 //! made, so the proof needs nothing else, and it does not share the frontier's code.
+//!
+//! Of each request some eighty bytes are held, since lines stand in the order in which visits
+//! ended; the lines of violations are read again for what is shown of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::BufRead;
@@ -87,23 +90,50 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
     if files.is_empty() {
         return Err(unreadable("there is no crawl-NNNNN.jsonl".to_owned()));
     }
-    let mut requests = Vec::new();
+    let (mut requests, mut names) = (Vec::new(), Names::default());
     let mut audit = Audit::default();
-    for file in &files {
-        read(file, host, &mut requests, &mut audit)
+    for (number, file) in (0..).zip(&files) {
+        read(file, number, host, &mut requests, &mut names, &mut audit)
             .map_err(|error| unreadable(format!("{}: {error}", file.display())))?;
     }
     // Lines stand in the order in which visits ended; the proof needs the order in which they
     // began.
     requests.sort_by_key(|request| request.began);
     let requests = without_echoes(requests);
-    let mut hosts = BTreeMap::new();
-    let mut groups = BTreeMap::new();
+    let mut judge = Judge { audit, names: names.list, ..Judge::default() };
     for request in &requests {
-        judge_host(&mut audit, &mut hosts, request);
-        judge_group(&mut audit, &mut groups, request);
+        judge.host(request);
+        judge.group(request);
     }
+    let Judge { mut audit, early, .. } = judge;
+    show(&files, &early, &mut audit)
+        .map_err(|error| unreadable(format!("the lines of violations: {error}")))?;
     Ok(audit)
+}
+
+/// Fills in what is shown of violations from their lines.
+fn show(files: &[PathBuf], early: &[(u32, u64)], audit: &mut Audit) -> std::io::Result<()> {
+    for (number, file) in (0..).zip(files) {
+        let mut wanted: HashMap<u64, Vec<usize>> = HashMap::new();
+        for (at, (_, line)) in early.iter().enumerate().filter(|(_, place)| place.0 == number) {
+            wanted.entry(*line).or_default().push(at);
+        }
+        if wanted.is_empty() {
+            continue;
+        }
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let lines = std::io::BufReader::new(std::fs::File::open(file)?).lines();
+        for (number, text) in (1u64..).zip(lines) {
+            let text = text?;
+            let Some(violations) = wanted.get(&number) else { continue };
+            let url = serde_json::from_str::<Line>(&text).map(|line| line.url).unwrap_or_default();
+            for at in violations {
+                audit.violations[*at].at = format!("{name}:{number}");
+                audit.violations[*at].url = url.clone();
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Drops lines that tell of a request a second time: a crash between the log and the batch leaves
@@ -111,9 +141,9 @@ pub fn audit(dir: &Path, host: Option<&str>) -> Result<Audit, AuditError> {
 /// start leaves the latter twice. Within an interrupted span a host was asked once, so whatever
 /// else the log has of the same URL there is the same request, and the span covers it.
 fn without_echoes(requests: Vec<Request>) -> Vec<Request> {
-    let mut spans: HashMap<(String, String), Vec<(u64, u64)>> = HashMap::new();
+    let mut spans: HashMap<(u32, u64), Vec<(u64, u64)>> = HashMap::new();
     for request in requests.iter().filter(|request| request.interrupted) {
-        let key = (request.host.clone(), request.url.clone());
+        let key = (request.host, request.url);
         spans.entry(key).or_default().push((request.began, request.end));
     }
     let longest = |spans: &[(u64, u64)], began: u64, end: u64| {
@@ -121,7 +151,7 @@ fn without_echoes(requests: Vec<Request>) -> Vec<Request> {
     };
     let mut told = HashSet::new();
     let kept = requests.into_iter().filter(|request| {
-        let key = (request.host.clone(), request.url.clone());
+        let key = (request.host, request.url);
         let Some(spans) = spans.get(&key) else { return true };
         if request.interrupted {
             return longest(spans, request.began, request.end) && told.insert((key, request.began));
@@ -133,19 +163,43 @@ fn without_echoes(requests: Vec<Request>) -> Vec<Request> {
 
 struct Request {
     interrupted: bool,
-    at: String,
-    host: String,
-    url: String,
+    /// Number of the file, from 0, and of the line, from 1.
+    at: (u32, u64),
+    /// Number of its name.
+    host: u32,
+    /// Hash.
+    url: u64,
     began: u64,
     end: u64,
     gap: u64,
     group: Option<(u64, u64)>,
 }
 
+/// Names of hosts, each held once.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<String, u32>,
+    list: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = self.list.len() as u32;
+        self.numbers.insert(name.to_owned(), number);
+        self.list.push(name.to_owned());
+        number
+    }
+}
+
 fn read(
     file: &Path,
+    file_number: u32,
     host: Option<&str>,
     requests: &mut Vec<Request>,
+    names: &mut Names,
     audit: &mut Audit,
 ) -> std::io::Result<()> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -155,13 +209,13 @@ fn read(
         match serde_json::from_str::<Line>(&line) {
             Ok(line) if host.is_none_or(|host| host == line.host) => requests.push(Request {
                 interrupted: line.then == "interrupted",
-                at: format!("{name}:{number}"),
+                at: (file_number, number),
                 began: line.at_ms,
                 end: line.at_ms.saturating_add(line.took_ms),
                 gap: line.gap_ms,
                 group: line.group.zip(line.group_gap_ms),
-                host: line.host,
-                url: line.url,
+                host: names.number(&line.host),
+                url: xxhash_rust::xxh3::xxh3_64(line.url.as_bytes()),
             }),
             Ok(_) => {}
             Err(error) if audit.bad_lines.len() < SHOWN_MAX => {
@@ -173,48 +227,64 @@ fn read(
     Ok(())
 }
 
-fn judge_host(audit: &mut Audit, before: &mut BTreeMap<String, Before>, request: &Request) {
-    audit.requests += 1;
-    let host = audit.hosts.entry(request.host.clone()).or_default();
-    host.requests += 1;
-    if let Some(last) = before.get(&request.host) {
-        let rest = request.began as i64 - last.end as i64;
-        let margin = request.began as i64 - last.allowed as i64;
-        let due = last.allowed.saturating_sub(last.end);
-        host.gap_due_min_ms =
-            if host.rest_min_ms.is_none() { due } else { host.gap_due_min_ms.min(due) };
-        let kept = u64::try_from(rest).unwrap_or(0);
-        host.rest_min_ms = Some(host.rest_min_ms.map_or(kept, |least| least.min(kept)));
-        host.margin_min_ms = Some(host.margin_min_ms.map_or(margin, |least| least.min(margin)));
-        if margin < 0 {
-            let who = request.host.clone();
-            blame(audit, request, who, due, rest);
+/// Judges requests in the order in which they began.
+#[derive(Default)]
+struct Judge {
+    audit: Audit,
+    names: Vec<String>,
+    hosts: HashMap<u32, Before>,
+    groups: HashMap<u64, Before>,
+    /// Where the lines of the shown violations stand.
+    early: Vec<(u32, u64)>,
+}
+
+impl Judge {
+    fn host(&mut self, request: &Request) {
+        let name = self.names.get(request.host as usize).cloned().unwrap_or_default();
+        self.audit.requests += 1;
+        let host = self.audit.hosts.entry(name.clone()).or_default();
+        host.requests += 1;
+        let last = self.hosts.get(&request.host).copied();
+        if let Some(last) = last {
+            let rest = request.began as i64 - last.end as i64;
+            let margin = request.began as i64 - last.allowed as i64;
+            let due = last.allowed.saturating_sub(last.end);
+            host.gap_due_min_ms =
+                if host.rest_min_ms.is_none() { due } else { host.gap_due_min_ms.min(due) };
+            let kept = u64::try_from(rest).unwrap_or(0);
+            host.rest_min_ms = Some(host.rest_min_ms.map_or(kept, |least| least.min(kept)));
+            host.margin_min_ms = Some(host.margin_min_ms.map_or(margin, |least| least.min(margin)));
+            if margin < 0 {
+                self.blame(request, name, due, rest);
+            }
         }
+        let allowed = request.end.saturating_add(request.gap);
+        let earlier = last.map_or(0, |last| last.allowed);
+        let now = Before { end: request.end, allowed: allowed.max(earlier) };
+        self.hosts.insert(request.host, now);
     }
-    let allowed = request.end.saturating_add(request.gap);
-    let earlier = before.get(&request.host).map_or(0, |last| last.allowed);
-    let now = Before { end: request.end, allowed: allowed.max(earlier) };
-    before.insert(request.host.clone(), now);
-}
 
-fn judge_group(audit: &mut Audit, before: &mut BTreeMap<u64, Before>, request: &Request) {
-    let Some((group, gap)) = request.group else { return };
-    if let Some(last) = before.get(&group)
-        && request.began < last.allowed
-    {
-        let rest = request.began as i64 - last.end as i64;
-        let due = last.allowed.saturating_sub(last.end);
-        blame(audit, request, format!("group:{group}"), due, rest);
+    fn group(&mut self, request: &Request) {
+        let Some((group, gap)) = request.group else { return };
+        if let Some(last) = self.groups.get(&group).copied()
+            && request.began < last.allowed
+        {
+            let rest = request.began as i64 - last.end as i64;
+            let due = last.allowed.saturating_sub(last.end);
+            self.blame(request, format!("group:{group}"), due, rest);
+        }
+        let allowed = request.end.saturating_add(gap);
+        self.groups.insert(group, Before { end: request.end, allowed });
     }
-    let allowed = request.end.saturating_add(gap);
-    before.insert(group, Before { end: request.end, allowed });
-}
 
-fn blame(audit: &mut Audit, request: &Request, who: String, due_ms: u64, rest_ms: i64) {
-    audit.violations_total += 1;
-    if audit.violations.len() < SHOWN_MAX {
-        let (at, url) = (request.at.clone(), request.url.clone());
-        audit.violations.push(Violation { at, who, url, due_ms, rest_ms });
+    /// Notes a violation; where it stands and what was fetched is filled in at the end.
+    fn blame(&mut self, request: &Request, who: String, due_ms: u64, rest_ms: i64) {
+        self.audit.violations_total += 1;
+        if self.audit.violations.len() < SHOWN_MAX {
+            let (at, url) = (String::new(), String::new());
+            self.audit.violations.push(Violation { at, who, url, due_ms, rest_ms });
+            self.early.push(request.at);
+        }
     }
 }
 
@@ -280,6 +350,31 @@ mod tests {
         }
         let audit = audit(dir.path(), None).unwrap();
         assert_eq!((audit.requests, audit.violations_total), (2, 0), "{:?}", audit.violations);
+    }
+
+    /// URL and place of every request were held: 350 bytes each.
+    #[test]
+    fn little_is_held_of_a_request_and_a_violation_is_shown_with_its_line() {
+        assert!(size_of::<Request>() <= 96, "{}", size_of::<Request>());
+        let dir = tempfile::tempdir().unwrap();
+        let line = |n: u64, at_ms| Line {
+            host: "a.test".to_owned(),
+            url: format!("http://a.test/{n}"),
+            at_ms,
+            took_ms: 10,
+            gap_ms: 100,
+            ..Line::default()
+        };
+        let first = [line(1, 0), line(2, 500)];
+        let second = [line(4, 1_050), line(3, 1_000)];
+        for (file, lines) in [(1, first), (2, second)] {
+            let lines = lines.map(|line| serde_json::to_string(&line).unwrap() + "\n").concat();
+            std::fs::write(dir.path().join(format!("crawl-{file:05}.jsonl")), lines).unwrap();
+        }
+        let audit = audit(dir.path(), None).unwrap();
+        let shown: Vec<_> = audit.violations.iter().map(|v| (&v.at[..], &v.url[..])).collect();
+        assert_eq!(shown, [("crawl-00002.jsonl:1", "http://a.test/4")]);
+        assert_eq!((audit.requests, audit.violations[0].rest_ms), (4, 40));
     }
 
     #[test]

@@ -157,6 +157,9 @@ pub struct CrawlLog {
 
 const STEM: &str = "crawl-";
 
+/// Name of the log of rules, beside the crawl log.
+pub const RULES: &str = "rules.jsonl";
+
 /// Returns the log's files in order.
 ///
 /// # Errors

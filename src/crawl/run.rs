@@ -48,7 +48,8 @@ pub enum Ended {
     Parked,
     /// An operator or a signal ended it.
     Interrupted,
-    /// `time_max` was reached.
+    /// `time_max` was reached, or nothing is left but what the page or byte budget of the crawl
+    /// refused.
     Limit,
 }
 
@@ -228,7 +229,10 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 if done && self.stopping.is_none() && self.looks_again(now)? {
                     continue;
                 }
-                break ended;
+                break match ended {
+                    Ended::Complete if self.state.is_cut_by_budget()? => Ended::Limit,
+                    ended => ended,
+                };
             }
             let until = match wait {
                 Wait::Until(at) => self.edge.clock.instant_of(at),

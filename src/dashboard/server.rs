@@ -87,17 +87,22 @@ pub struct Dashboard {
     thread: std::thread::JoinHandle<()>,
 }
 
-impl Dashboard {
-    /// Starts listening, if the settings say so.
+/// What a dashboard needs of the machine: its address, taken, and its token, read. A crawl asks for
+/// it before it makes anything.
+#[derive(Debug)]
+pub struct Bound {
+    settings: Settings,
+    token: Option<String>,
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+impl Bound {
+    /// Takes the address and reads the token; nothing where no dashboard is asked for.
     ///
     /// # Errors
-    /// Returns why it cannot; nothing has been started then.
-    pub fn start(
-        settings: &Settings,
-        about: About,
-        snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
-        commands: mpsc::Sender<Command>,
-    ) -> Result<Option<Dashboard>, DashboardError> {
+    /// Returns what is wrong with the settings, the token or the address.
+    pub fn new(settings: &Settings) -> Result<Option<Bound>, DashboardError> {
         settings.check().map_err(DashboardError::Settings)?;
         let Some(address) = settings.address().map_err(DashboardError::Settings)? else {
             return Ok(None);
@@ -107,6 +112,20 @@ impl Dashboard {
         let listener = std::net::TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
+        Ok(Some(Bound { settings: settings.clone(), token, listener, address }))
+    }
+
+    /// Serves the crawl's view there, on a thread of its own.
+    ///
+    /// # Errors
+    /// Returns why there is no thread.
+    pub fn start(
+        self,
+        about: About,
+        snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        commands: mpsc::Sender<Command>,
+    ) -> Result<Dashboard, DashboardError> {
+        let Bound { settings, token, listener, address } = self;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -140,7 +159,23 @@ impl Dashboard {
             .name("dashboard".to_owned())
             .spawn(run)
             .map_err(DashboardError::Thread)?;
-        Ok(Some(Dashboard { address, thread }))
+        Ok(Dashboard { address, thread })
+    }
+}
+
+impl Dashboard {
+    /// Starts listening, if the settings say so.
+    ///
+    /// # Errors
+    /// Returns why it cannot; nothing has been started then.
+    pub fn start(
+        settings: &Settings,
+        about: About,
+        snapshots: watch::Receiver<Option<Arc<Snapshot>>>,
+        commands: mpsc::Sender<Command>,
+    ) -> Result<Option<Dashboard>, DashboardError> {
+        let bound = Bound::new(settings)?;
+        bound.map(|bound| bound.start(about, snapshots, commands)).transpose()
     }
 
     /// Returns where it listens; the port is a real one even if 0 was asked for.

@@ -93,7 +93,8 @@ pub fn export_parquet(
     let mut table = Table::create(target, software)?;
     let read = reader.read(wanted, |row, written| {
         written.rows += 1;
-        table.push(row)
+        table.push(row)?;
+        Ok(true)
     });
     let written = read.and_then(|written| Ok(Written { bytes: table.finish()?, ..written }));
     if written.is_err() {

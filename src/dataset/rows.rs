@@ -135,14 +135,15 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Passes every wanted capture to `each`, in the order of the archive.
+    /// Passes every wanted capture to `each`, in the order of the archive; `each` returns whether
+    /// it wrote the row. Only what was written is there already when its text comes again.
     ///
     /// # Errors
     /// Returns what the archive or the database says, or the first error of `each`.
     pub fn read(
         mut self,
         wanted: &Wanted,
-        mut each: impl FnMut(Row, &mut Written) -> Result<(), DatasetError>,
+        mut each: impl FnMut(Row, &mut Written) -> Result<bool, DatasetError>,
     ) -> Result<Written, DatasetError> {
         let mut written = Written::default();
         let mut failed = None;
@@ -153,8 +154,11 @@ impl<'a> Reader<'a> {
                     written.left_out_by_usage += 1;
                     return Ok(());
                 }
-                let row = self.compared(row);
-                each(row, &mut written)
+                let (row, text) = self.compared(row);
+                if each(row, &mut written)? {
+                    self.remember(text);
+                }
+                Ok(())
             });
             result.map_err(|error| {
                 // The walk knows errors of the archive only; the true one is kept beside it.
@@ -209,7 +213,7 @@ impl<'a> Reader<'a> {
         row.judged = self.judged(&url)?;
         let path = url.path_and_query();
         for name in USAGE_HEADERS {
-            if let Some(value) = found.http_header(name) {
+            for value in found.http_headers(name) {
                 row.usage.hear("header", name, cut(&value), path);
             }
         }
@@ -270,18 +274,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Says whether the text came before in this export.
-    fn compared(&mut self, mut row: Row) -> Row {
-        let Some(digest) = &row.text_digest else { return row };
-        let digest = xxhash_rust::xxh3::xxh3_64(digest.as_bytes());
-        if self.texts.contains(&digest) {
-            row.repeats = true;
-        } else if self.texts.len() >= TEXTS_MAX {
+    /// Says whether the text came before in this export; returns what it is known by.
+    fn compared(&self, mut row: Row) -> (Row, Option<u64>) {
+        let digest = row.text_digest.as_ref();
+        let digest = digest.map(|digest| xxhash_rust::xxh3::xxh3_64(digest.as_bytes()));
+        row.repeats = digest.is_some_and(|digest| self.texts.contains(&digest));
+        (row, digest)
+    }
+
+    fn remember(&mut self, text: Option<u64>) {
+        if self.texts.len() < TEXTS_MAX {
+            self.texts.extend(text);
+        } else if text.is_some_and(|text| !self.texts.contains(&text)) {
             self.overflowed = true;
-        } else {
-            self.texts.insert(digest);
         }
-        row
     }
 
     fn boilerplate_of(&mut self, site: &Site) -> Result<Arc<Boilerplate>, DbError> {

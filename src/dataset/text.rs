@@ -35,13 +35,13 @@ pub fn export_text(
         let is_wanted = !wanted.selection.statuses.is_empty() || (is_page && !is_junk);
         let Some(text) = row.text.as_ref().filter(|_| is_wanted) else {
             written.left_out_without_text += 1;
-            return Ok(());
+            return Ok(false);
         };
         let near = row.near_cluster.as_ref();
         let is_told = row.repeats || near.is_some_and(|cluster| clusters.contains(cluster));
         if is_told && !all {
             written.left_out_as_duplicates += 1;
-            return Ok(());
+            return Ok(false);
         }
         if let Some(cluster) = near.filter(|_| clusters.len() < TEXTS_MAX) {
             clusters.insert(cluster.clone());
@@ -53,7 +53,7 @@ pub fn export_text(
         })?;
         written.rows += 1;
         written.bytes += piece.len() as u64;
-        Ok(())
+        Ok(true)
     })
 }
 

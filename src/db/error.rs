@@ -32,6 +32,9 @@ pub enum DbError {
     /// There is no state here.
     #[error("open the state in {0}: there is none; `crawler run` makes one")]
     Missing(PathBuf),
+    /// The files changed whenever the state was opened for reading.
+    #[error("open the state in {0}, which is being written: its files change too fast; try again")]
+    Restless(PathBuf),
     /// A value cannot be decoded.
     #[error("read {family} key {key}: {why}; run `crawler verify`")]
     Corrupt {

@@ -100,24 +100,57 @@ impl Db {
     /// Opens the state in `dir` for reading while another process may be writing it: what was
     /// committed when it was opened is seen, and nothing is changed.
     ///
+    /// The writer takes files away while they are looked for: what stood in a log is in a table
+    /// then, of which the list that was read does not know yet. So the files are looked at before
+    /// and after, and if they changed, all is opened anew, a bounded number of times.
+    ///
     /// # Errors
-    /// Returns [`DbError::Missing`] if there is no state, and otherwise as [`Db::open`].
+    /// Returns [`DbError::Missing`] if there is no state, [`DbError::Restless`] if its files
+    /// changed every time, and otherwise as [`Db::open`].
     pub fn open_read_only(dir: &Path, settings: &Settings) -> Result<Db, DbError> {
         if !dir.join("CURRENT").exists() {
             return Err(DbError::Missing(dir.to_owned()));
         }
+        for _ in 0..OPENINGS_MAX {
+            let before = files_of(dir);
+            let opened = Self::open_as_it_is(dir, settings);
+            if before.is_some() && before == files_of(dir) {
+                return opened;
+            }
+        }
+        Err(DbError::Restless(dir.to_owned()))
+    }
+
+    fn open_as_it_is(dir: &Path, settings: &Settings) -> Result<Db, DbError> {
         let shared = Shared::new(settings, None);
         let mut options = shared.database();
         options.create_if_missing(false);
         options.create_missing_column_families(false);
+        // All tables are opened now, and held: an open file is there also when its name is gone.
+        options.set_max_open_files(-1);
         Self::refuse_strangers(dir)?;
         let families = Family::ALL
             .map(|family| ColumnFamilyDescriptor::new(family.name(), shared.family(family)));
         let db = DB::open_cf_descriptors_read_only(&options, dir, families, false)
             .map_err(|error| Self::opening_error(dir, error))?;
         let db = Db { db, dir: dir.to_owned(), in_memory: false };
-        db.check_version()?;
-        Ok(db)
+        match db.get_raw(Family::Meta, VERSION_KEY)? {
+            // Its first batch is still to come.
+            None => Err(DbError::Missing(dir.to_owned())),
+            Some(_) => db.check_version().map(|()| db),
+        }
+    }
+
+    /// Removes the state in `dir`, if there is one, and no file that is not part of it.
+    ///
+    /// # Errors
+    /// Returns [`DbError::Locked`] if a process has it, and what RocksDB says otherwise.
+    pub fn destroy(dir: &Path) -> Result<(), DbError> {
+        if !dir.join("CURRENT").exists() {
+            return Ok(());
+        }
+        DB::destroy(&rocksdb::Options::default(), dir)
+            .map_err(|error| Self::opening_error(dir, error))
     }
 
     /// A state with other families than ours is of another version: RocksDB's own message about it
@@ -382,6 +415,21 @@ impl Db {
         }
         Ok(rows)
     }
+}
+
+/// How often a state that is being written is opened before it counts as one that cannot be.
+const OPENINGS_MAX: usize = 100;
+
+/// Returns what tells that files of a state came, went or were renamed: the list of its tables and
+/// how long it is, and the names of its logs. None while it is replaced just now.
+fn files_of(dir: &Path) -> Option<(String, u64, Vec<std::ffi::OsString>)> {
+    let current = std::fs::read_to_string(dir.join("CURRENT")).ok()?;
+    let length = std::fs::metadata(dir.join(current.trim())).ok()?.len();
+    let names = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.file_name());
+    let is_log = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".log");
+    let mut logs: Vec<_> = names.filter(is_log).collect();
+    logs.sort();
+    Some((current, length, logs))
 }
 
 /// Changes that are made together or not at all.

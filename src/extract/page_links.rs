@@ -164,8 +164,9 @@ fn has_nofollow(attributes: &Attributes<'_>) -> bool {
     })
 }
 
-/// Tells whether a `meta` element directs robots: those of everybody, or by its content those of a
-/// name that only the reader of the facts can know.
+/// Tells whether a `meta` element directs robots: those of everybody, those who mine texts (TDM
+/// Reservation Protocol), or by its content those of a name that only the reader of the facts can
+/// know.
 pub(super) fn directs_robots(name: &str, content: &str) -> bool {
     const DIRECTIVES: [&str; 15] = [
         "all",
@@ -184,7 +185,7 @@ pub(super) fn directs_robots(name: &str, content: &str) -> bool {
         "notranslate",
         "noydir",
     ];
-    name == "robots"
+    matches!(name, "robots" | "tdm-reservation" | "tdm-policy")
         || !matches!(name, "keywords" | "description" | "title")
             && content.split([',', ';', ' ']).any(|word| {
                 let word = word.trim_ascii();

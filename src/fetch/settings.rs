@@ -116,8 +116,13 @@ impl Settings {
             ("robots_total", self.robots_total),
         ];
         let none = limits.iter().find(|(_, limit)| limit.get().is_zero());
-        none.map_or(Ok(()), |(key, limit)| {
-            Err(format!("{key} is {limit}: every fetch would fail; the default is a good value"))
+        let none = none.map(|(key, limit)| (*key, limit.to_string()));
+        let sizes = [("head_max", self.head_max), ("decoded_max", self.decoded_max)];
+        let empty = sizes.iter().find(|(_, size)| size.get() == 0);
+        let empty = empty.map(|(key, size)| (*key, size.to_string()));
+        let no_field = (self.head_fields_max == 0).then(|| ("head_fields_max", "0".to_owned()));
+        none.or(empty).or(no_field).map_or(Ok(()), |(key, value)| {
+            Err(format!("{key} is {value}: every fetch would fail; the default is a good value"))
         })
     }
 

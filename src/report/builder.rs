@@ -1,12 +1,14 @@
 //! Puts a report together from what the log and the state say.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::log::LogFacts;
-use super::state::{StateFacts, chain};
+use super::redirects::Chain;
+use super::state::{StateFacts, end_of};
 use super::{CSV_ROWS_MAX, Figure, Report, Section, safe};
 use super::{content, hosts_part as hosts, overview, plot};
 use crate::clock::Timestamp;
@@ -91,8 +93,10 @@ pub(super) struct Facts<'a> {
     pub(super) log: LogFacts,
     pub(super) state: StateFacts,
     pub(super) events: Vec<RuleEvent>,
-    /// The longest redirect chains, step by step, with what the end answered.
-    pub(super) chains: Vec<(Vec<String>, u16)>,
+    /// The longest redirect chains, with what they came to.
+    pub(super) chains: Vec<(Chain, String)>,
+    /// How many chains there are of each length.
+    pub(super) chain_lengths: BTreeMap<usize, u64>,
 }
 
 /// Makes the report of a crawl.
@@ -102,15 +106,24 @@ pub(super) struct Facts<'a> {
 pub fn build(input: &Input<'_>) -> Result<Report, ReportError> {
     let log = LogFacts::read(input.log)?;
     let state = StateFacts::read(input.db, input.near, input.dust.clone())?;
-    let longest = log.redirects.longest();
-    let chains = longest.iter().map(|end| {
-        let steps = chain(input.db, &end.url, end.length)?;
-        Ok((steps, end.status))
+    let mut chains = log.redirects.chains();
+    let mut chain_lengths = BTreeMap::new();
+    for chain in &chains {
+        *chain_lengths.entry(chain.length()).or_default() += 1;
+    }
+    chains.truncate(CSV_ROWS_MAX);
+    let chains = chains.into_iter().map(|chain| {
+        let end = end_of(input.db, &chain)?;
+        Ok((chain, end))
     });
     let chains = chains.collect::<Result<Vec<_>, DbError>>()?;
     let mut warnings = log.warnings.clone();
     let events = events(&input.log.join("rules.jsonl"), &mut warnings);
-    let facts = Facts { input, log, state, events, chains };
+    let facts = Facts { input, log, state, events, chains, chain_lengths };
+    if facts.log.redirects.beyond > 0 {
+        let beyond = plot::grouped(facts.log.redirects.beyond);
+        warnings.push(format!("{beyond} further redirects are counted but not followed"));
+    }
     if facts.log.hosts.beyond > 0 {
         let beyond = plot::grouped(facts.log.hosts.beyond);
         warnings.push(format!("{beyond} requests to further hosts are counted but not told apart"));
@@ -119,6 +132,7 @@ pub fn build(input: &Input<'_>) -> Result<Report, ReportError> {
         overview::funnel(&facts),
         overview::time(&facts),
         overview::answers(&facts),
+        overview::errors(&facts),
         overview::depth(&facts),
         hosts::politeness(&facts),
         hosts::refusals(&facts),

@@ -184,27 +184,27 @@ pub(super) fn redirects(facts: &Facts<'_>) -> Section {
         rows.map(|(status, count)| vec![Cell::Text(status.to_string()), Cell::Count(*count)]);
     let columns = [("status", "status"), ("redirects", "redirects")];
     let statuses = Table::new("redirects", "Redirects by status", &columns, rows.collect());
-    let rows = redirects.by_length.iter();
-    let rows = rows.map(|(length, n)| vec![Cell::Count((*length).into()), Cell::Count(*n)]);
-    let columns = [("redirects", "redirects in a row"), ("pages", "pages reached")];
+    let rows = facts.chain_lengths.iter();
+    let rows = rows.map(|(length, n)| vec![Cell::Count(*length as u64), Cell::Count(*n)]);
+    let columns = [("redirects", "redirects in a row"), ("chains", "chains")];
     let lengths = Table::new("chain-lengths", "Chains by length", &columns, rows.collect());
-    let rows = facts.chains.iter().map(|(steps, status)| {
+    let rows = facts.chains.iter().map(|(chain, end)| {
         vec![
-            Cell::Count(steps.len().saturating_sub(1) as u64),
-            Cell::Urls(steps.clone()),
-            Cell::Text(if *status == 0 { "no answer".to_owned() } else { status.to_string() }),
+            Cell::Count(chain.length() as u64),
+            Cell::Urls(chain.steps.iter().map(|url| safe::url(url)).collect()),
+            Cell::text(end.as_str()),
         ]
     });
     let columns = [("redirects", "redirects"), ("chain", "chain"), ("status", "ended with")];
-    let ended: u64 = redirects.by_length.values().sum();
+    let ended: u64 = facts.chain_lengths.values().sum();
     let mut chains = Table::new("chains", "Longest chains", &columns, rows.collect()).of(ended);
     chains.shown = 10;
     Section {
         id: "redirects",
         title: "Redirects",
         text: format!(
-            "{} answers were redirects, {} of them to another host; {} pages were first reached \
-             through one. Most redirects lead to what is known already.",
+            "{} answers were redirects, {} of them to another host; they make {} chains. Most \
+             redirects lead to what is known already.",
             plot::grouped(all),
             plot::grouped(redirects.elsewhere),
             plot::grouped(ended)

@@ -40,6 +40,9 @@ pub const SHOWN_ROWS_MAX: usize = 25;
 /// Rows of a table that are kept at all.
 pub const CSV_ROWS_MAX: usize = 1000;
 
+/// Rows of the table of broken links, which is worked through and not only looked at.
+pub const ERRORS_MAX: usize = 10_000;
+
 /// A figure that stands at the head of the report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figure {

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use super::builder::{Facts, percent, span_text};
 use super::plot::{self, Bar};
 use super::table::{Cell, Table};
-use super::{Section, safe};
+use super::{ERRORS_MAX, Section, safe};
 use crate::db::families::meta::Counters;
 
 /// Upper ends of the classes of latency, in milliseconds.
@@ -122,6 +122,33 @@ pub(super) fn time(facts: &Facts<'_>) -> Section {
         ),
         plots: vec![plot::growth("Pages fetched, new and known, over time", series)],
         tables: vec![table],
+    }
+}
+
+/// Broken links, and who has them.
+pub(super) fn errors(facts: &Facts<'_>) -> Section {
+    let state = &facts.state;
+    let rows = state.broken.iter().map(|broken| {
+        vec![
+            Cell::Url(broken.url.clone()),
+            broken.status.map_or(Cell::None, |status| Cell::Count(status.into())),
+            Cell::text(broken.reason.as_str()),
+            broken.via.clone().map_or(Cell::None, Cell::Url),
+        ]
+    });
+    let columns =
+        [("url", "URL"), ("status", "status"), ("reason", "no answer"), ("via", "found on")];
+    let table = Table::within(ERRORS_MAX, "errors", "Broken links", &columns, rows.collect());
+    Section {
+        id: "errors",
+        title: "Broken links",
+        text: format!(
+            "{} URLs were answered with an error, or not at all. Each is shown with the page on \
+             which it was found first; a seed has none.",
+            plot::grouped(state.broken_total)
+        ),
+        plots: Vec::new(),
+        tables: vec![table.of(state.broken_total)],
     }
 }
 

@@ -1,15 +1,19 @@
-//! Redirect chains: how long they are, and the longest of them.
+//! Redirect chains: where they begin, and what they come to.
 //!
-//! The discovery path of a URL ends in one `R` for every redirect that led to it, so the log tells
-//! the length of a chain at its end without any memory of its beginning.
+//! They are followed from answer to answer by what each says, for the crawl fetches a URL once:
+//! most redirects lead to what is known already, and some in a circle.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::crawl::log::Line;
+use crate::url::CrawlUrl;
 
-/// Chains that are shown.
-const KEPT_MAX: usize = 100;
+/// Redirects whose targets are remembered, a few hundred bytes each.
+const KNOWN_MAX: usize = 100_000;
+
+/// Steps of a chain that are followed; browsers stop at 20.
+const STEPS_MAX: usize = 50;
 
 /// What the log says of redirects.
 #[derive(Debug, Default)]
@@ -18,62 +22,75 @@ pub(super) struct Redirects {
     pub(super) by_status: BTreeMap<u16, u64>,
     /// Redirects whose target is on another host.
     pub(super) elsewhere: u64,
-    /// How often a URL was reached over so many redirects, and answered something else.
-    pub(super) by_length: BTreeMap<u32, u64>,
-    longest: BinaryHeap<Reverse<Chain>>,
-    order: u64,
+    /// Redirects that are not followed, for too many were met before.
+    pub(super) beyond: u64,
+    targets: BTreeMap<String, String>,
 }
 
-/// The end of a chain. The longest come first; among equals, the first found.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// Redirects that lead from one to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
-    /// Redirects in it.
-    pub(super) length: u32,
-    order: Reverse<u64>,
-    /// Where it ends.
-    pub(super) url: String,
-    /// The last redirect before that.
-    pub(super) via: String,
-    /// What the end answered.
-    pub(super) status: u16,
+    /// The URLs, from the first that redirects to the one where it ends.
+    pub(super) steps: Vec<String>,
+    /// True if the last one came before.
+    pub(super) is_loop: bool,
+}
+
+impl Chain {
+    /// Returns the number of redirects in it.
+    pub(super) fn length(&self) -> usize {
+        self.steps.len().saturating_sub(1)
+    }
 }
 
 impl Redirects {
     /// Takes in a line about a page.
     pub(super) fn note(&mut self, line: &Line) {
-        if let Some(location) = &line.location {
-            *self.by_status.entry(line.status).or_default() += 1;
-            let host = crate::url::CrawlUrl::parse(location);
-            self.elsewhere += u64::from(host.is_ok_and(|url| url.host_str() != line.host));
+        let Some(location) = &line.location else { return };
+        *self.by_status.entry(line.status).or_default() += 1;
+        let target = CrawlUrl::parse(location);
+        self.elsewhere += u64::from(target.as_ref().is_ok_and(|url| url.host_str() != line.host));
+        if self.targets.len() >= KNOWN_MAX && !self.targets.contains_key(&line.url) {
+            self.beyond += 1;
             return;
         }
-        let length = line.path.bytes().rev().take_while(|letter| *letter == b'R').count() as u32;
-        if length == 0 {
-            return;
-        }
-        *self.by_length.entry(length).or_default() += 1;
-        let least = self.longest.peek().map_or(0, |least| least.0.length);
-        if self.longest.len() >= KEPT_MAX && length <= least {
-            return;
-        }
-        self.order += 1;
-        self.longest.push(Reverse(Chain {
-            length,
-            order: Reverse(self.order),
-            url: line.url.clone(),
-            via: line.via.clone().unwrap_or_default(),
-            status: line.status,
-        }));
-        if self.longest.len() > KEPT_MAX {
-            self.longest.pop();
-        }
+        let target = target.map_or_else(|_| location.clone(), |url| url.as_str().to_owned());
+        self.targets.insert(line.url.clone(), target);
     }
 
-    /// Returns the longest chains, the longest first.
-    pub(super) fn longest(&self) -> Vec<Chain> {
-        let mut chains: Vec<Chain> = self.longest.iter().map(|chain| chain.0.clone()).collect();
-        chains.sort_by(|a, b| b.cmp(a));
+    /// Returns all chains, the longest first.
+    pub(super) fn chains(&self) -> Vec<Chain> {
+        let onward = self.targets.iter().filter(|(from, to)| from != to);
+        let led_to: HashSet<&String> = onward.map(|(_, to)| to).collect();
+        let (later, first): (Vec<_>, Vec<_>) =
+            self.targets.keys().partition(|url| led_to.contains(url));
+        let mut passed = HashSet::new();
+        let mut chains: Vec<Chain> =
+            first.into_iter().map(|url| self.follow(url, &mut passed)).collect();
+        // What no chain has passed leads in a circle that nothing leads into.
+        for url in later {
+            if !passed.contains(url) {
+                chains.push(self.follow(url, &mut passed));
+            }
+        }
+        chains.sort_by_key(|chain| Reverse(chain.length()));
         chains
+    }
+
+    fn follow<'a>(&'a self, first: &'a String, passed: &mut HashSet<&'a String>) -> Chain {
+        let (mut steps, mut at) = (vec![first.clone()], first);
+        while let Some(next) = self.targets.get(at)
+            && steps.len() <= STEPS_MAX
+        {
+            passed.insert(at);
+            let is_loop = steps.contains(next);
+            steps.push(next.clone());
+            if is_loop {
+                return Chain { steps, is_loop };
+            }
+            at = next;
+        }
+        Chain { steps, is_loop: false }
     }
 }
 
@@ -82,29 +99,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_length_of_a_chain_is_known_at_its_end_and_the_longest_are_kept() {
+    fn chains_are_followed_to_their_ends_and_circles_are_known() {
         let mut redirects = Redirects::default();
-        let mut note = |path: &str, url: &str, location: Option<&str>| {
+        let mut note = |from: &str, to: Option<&str>| {
             redirects.note(&Line {
-                path: path.to_owned(),
-                url: url.to_owned(),
+                url: format!("http://a.test/{from}"),
                 host: "a.test".to_owned(),
-                status: if location.is_some() { 301 } else { 200 },
-                location: location.map(str::to_owned),
+                status: if to.is_some() { 301 } else { 200 },
+                location: to.map(str::to_owned),
                 ..Line::default()
             });
         };
-        note("L", "http://a.test/1", Some("http://a.test/2"));
-        note("LR", "http://a.test/2", Some("http://b.test/3"));
-        note("LRR", "http://b.test/3", None);
-        note("LRL", "http://b.test/4", None);
-        (0..KEPT_MAX).for_each(|n| note("LR", &format!("http://a.test/x{n}"), None));
-        assert_eq!(redirects.by_status[&301], 2);
+        note("1", Some("http://a.test/2"));
+        note("2", Some("http://b.test/3"));
+        note("4", None);
+        note("also", Some("http://a.test/2"));
+        note("self", Some("http://a.test/self"));
+        note("x", Some("http://a.test/y"));
+        note("y", Some("http://a.test/x"));
+        assert_eq!(redirects.by_status[&301], 6);
         assert_eq!(redirects.elsewhere, 1);
-        assert_eq!(redirects.by_length[&2], 1);
-        assert_eq!(redirects.by_length[&1], KEPT_MAX as u64);
-        let longest = redirects.longest();
-        assert_eq!((longest.len(), longest[0].length), (KEPT_MAX, 2));
-        assert_eq!(longest[1].url, "http://a.test/x0");
+        let found = redirects.chains();
+        let shown: Vec<(String, bool)> = found
+            .iter()
+            .map(|chain| (chain.steps.join(" ").replace("http://a.test/", ""), chain.is_loop))
+            .collect();
+        let want = [
+            ("1 2 http://b.test/3", false),
+            ("also 2 http://b.test/3", false),
+            ("x y x", true),
+            ("self self", true),
+        ];
+        assert_eq!(shown, want.map(|(steps, is_loop)| (steps.to_owned(), is_loop)));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::redirects::Chain;
 use super::safe;
 use crate::content::near::NearSettings;
 use crate::crawl::dups::{self, Exact, HostRow, Nearly};
@@ -9,10 +10,10 @@ use crate::db::families::meta::{self, Counters, Session};
 use crate::db::families::{hosts, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{self, Rule, RuleBook};
-use crate::frontier::{HostStatus, UrlState};
-use crate::url::CrawlUrl;
+use crate::frontier::{HostStatus, UrlRecord, UrlState};
+use crate::url::{CrawlUrl, Fingerprint};
 
-use super::CSV_ROWS_MAX;
+use super::{CSV_ROWS_MAX, ERRORS_MAX};
 
 /// Depths that are told apart; what is deeper is counted with the last.
 const DEPTHS_MAX: u16 = 60;
@@ -23,8 +24,20 @@ const KINDS_MAX: usize = 20_000;
 /// Hosts whose waiting URLs and status are shown.
 const HOSTS_KEPT_MAX: usize = 200_000;
 
-/// Steps of a redirect chain that are looked up.
-const STEPS_MAX: usize = 20;
+/// A URL that gave no page, and what led to it, not looked up yet.
+type Found = (Broken, Option<Fingerprint>);
+
+/// A URL that gave no page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) url: String,
+    /// Nothing where there was no answer.
+    pub(super) status: Option<u16>,
+    /// Why there was none.
+    pub(super) reason: String,
+    /// The page on which it was found first; nothing for a seed.
+    pub(super) via: Option<String>,
+}
 
 /// How many, and one of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +88,10 @@ pub(super) struct StateFacts {
     pub(super) depths: BTreeMap<u16, AtDepth>,
     pub(super) refused: HashMap<String, Counted>,
     pub(super) failed: HashMap<String, Counted>,
+    /// URLs that gave no page, at most [`ERRORS_MAX`].
+    pub(super) broken: Vec<Broken>,
+    /// How many there are.
+    pub(super) broken_total: u64,
     /// By host and line of its robots.txt.
     pub(super) robots: HashMap<(String, String), Counted>,
     /// Refusals by robots.txt beyond those that are told apart.
@@ -111,10 +128,18 @@ impl StateFacts {
         {
             facts.rules = book.rules().cloned().collect();
         }
+        let mut found = Vec::new();
         urls::each(db, |_, record| {
             facts.note(&record.url, record.hops, &record.state);
+            if let Some(broken) = broken(&record) {
+                facts.broken_total += 1;
+                if found.len() < ERRORS_MAX {
+                    found.push((broken, record.via));
+                }
+            }
             true
         })?;
+        facts.broken = with_referrers(db, found)?;
         hosts::each(db, |record| {
             facts.hosts_total += 1;
             let closed = match &record.status {
@@ -186,6 +211,21 @@ impl Answered {
     }
 }
 
+/// Returns what is wrong with a URL, if it was asked for and gave no page.
+fn broken(record: &UrlRecord) -> Option<Broken> {
+    let (status, reason) = match &record.state {
+        UrlState::Done(done) if !(200..400).contains(&done.status) => {
+            (Some(done.status), String::new())
+        }
+        UrlState::Failed { reason, .. } => (None, reason.clone()),
+        UrlState::Done(_)
+        | UrlState::Queued(_)
+        | UrlState::Refused { .. }
+        | UrlState::Suppressed { .. } => return None,
+    };
+    Some(Broken { url: safe::url(&record.url), status, reason, via: None })
+}
+
 fn count(of: &mut HashMap<String, Counted>, reason: &str, url: &str) {
     if of.len() >= KINDS_MAX && !of.contains_key(reason) {
         return;
@@ -197,19 +237,34 @@ fn count(of: &mut HashMap<String, Counted>, reason: &str, url: &str) {
     }
 }
 
-/// Returns the redirects that led to a URL, from the first to it.
-pub(super) fn chain(db: &Db, url: &str, length: u32) -> Result<Vec<String>, DbError> {
-    let mut steps = vec![safe::url(url)];
-    let Ok(parsed) = CrawlUrl::parse(url) else { return Ok(steps) };
-    let mut next = urls::get(db, parsed.fingerprint())?.and_then(|record| record.via);
-    for _ in 0..(length as usize).min(STEPS_MAX) {
-        let Some(fingerprint) = next else { break };
-        let Some(record) = urls::get(db, fingerprint)? else { break };
-        steps.push(safe::url(&record.url));
-        next = record.via;
+/// Returns what a redirect chain comes to: a status, or why there is none.
+pub(super) fn end_of(db: &Db, chain: &Chain) -> Result<String, DbError> {
+    if chain.is_loop {
+        return Ok("loop".to_owned());
     }
-    steps.reverse();
-    Ok(steps)
+    let end = chain.steps.last().and_then(|url| CrawlUrl::parse(url).ok());
+    let record = end.map(|url| urls::get(db, url.fingerprint())).transpose()?.flatten();
+    Ok(match record.map(|record| record.state) {
+        None => "not known".to_owned(),
+        Some(UrlState::Queued(_)) => "waiting".to_owned(),
+        Some(UrlState::Suppressed { .. }) => "known under another URL".to_owned(),
+        Some(UrlState::Done(done)) => done.status.to_string(),
+        Some(UrlState::Failed { reason, .. }) => reason,
+        Some(UrlState::Refused { reason, .. }) => format!("refused: {reason}"),
+    })
+}
+
+/// Looks up which page led to each broken link.
+fn with_referrers(db: &Db, found: Vec<Found>) -> Result<Vec<Broken>, DbError> {
+    let referrers: Vec<Fingerprint> = found.iter().filter_map(|(_, via)| *via).collect();
+    let mut records = urls::get_many(db, &referrers)?.into_iter();
+    let with_via = found.into_iter().map(|(broken, via)| {
+        let via = via.and_then(|_| records.next().flatten());
+        Broken { via: via.map(|record| safe::url(&record.url)), ..broken }
+    });
+    let mut broken: Vec<Broken> = with_via.collect();
+    broken.sort_by(|a, b| (a.status, &a.reason, &a.url).cmp(&(b.status, &b.reason, &b.url)));
+    Ok(broken)
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub struct Table {
     pub note: &'static str,
     /// Its columns.
     pub columns: Vec<Column>,
-    /// Its rows, at most [`CSV_ROWS_MAX`].
+    /// Its rows, at most [`CSV_ROWS_MAX`] unless it says otherwise.
     pub rows: Vec<Vec<Cell>>,
     /// How many rows there are in all.
     pub total: u64,
@@ -121,9 +121,19 @@ impl Table {
         columns: &[(&'static str, &'static str)],
         rows: Vec<Vec<Cell>>,
     ) -> Table {
+        Table::within(CSV_ROWS_MAX, id, title, columns, rows)
+    }
+
+    /// Makes a table of which up to `most` rows are kept.
+    pub(super) fn within(
+        most: usize,
+        id: &'static str,
+        title: &'static str,
+        columns: &[(&'static str, &'static str)],
+        mut rows: Vec<Vec<Cell>>,
+    ) -> Table {
         let total = rows.len() as u64;
-        let mut rows = rows;
-        rows.truncate(CSV_ROWS_MAX);
+        rows.truncate(most);
         let columns = columns.iter().map(|(key, title)| Column { key, title }).collect();
         let shown = super::SHOWN_ROWS_MAX;
         Table { id, title, note: "", columns, rows, total, shown }

@@ -129,7 +129,7 @@ pub(super) fn demo() -> &'static Demo {
     })
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let (path, copied) = (entry.path(), to.join(entry.file_name()));

@@ -1,10 +1,15 @@
 //! The program as people and scripts meet it: exit codes, messages, output.
 
 mod ctl;
+mod demos;
 mod docs;
+mod exports;
+mod places;
 mod results;
 mod schemas;
 mod site;
+mod streams;
+mod watched;
 
 use std::path::Path;
 use std::process::{Command, Output};

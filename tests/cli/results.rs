@@ -92,7 +92,7 @@ fn texts_are_exported_once_and_only_as_their_owners_allow() {
     assert!(refused.stdout.is_empty());
     check(&crawled.ask(&["export", "--format", "text", "--for", "search"]), 0, &[]);
     let stated = crawled.ask(&["export", "--format", "text", "--for", "search", "--stated"]);
-    check(&stated, 3, &["refused by their owners"]);
+    check(&stated, 3, &["refused or not allowed in words by their owners"]);
     check(&crawled.ask(&["export", "--format", "parquet"]), 2, &["add --out FILE"]);
     let misplaced = crawled.ask(&["export", "--format", "jsonl", "--for", "search"]);
     check(&misplaced, 2, &["--for belongs to --format parquet or text"]);
@@ -225,5 +225,60 @@ fn only_a_server_that_asks_for_it_gets_signed_requests_and_only_with_a_key() {
         &LOOPBACK,
     ]
     .concat();
-    check(&crawler(dir.path(), &half), 1, &["belong together"]);
+    check(&crawler(dir.path(), &half), 78, &["belong together"]);
+}
+
+/// Answers for an auditor: broken links, chains that end where something is known, and a loop.
+fn broken(path: &str, _: &str) -> super::site::Page {
+    let to =
+        |target: &str| ("301 Moved Permanently", format!("Location: {target}\r\n"), String::new());
+    match path {
+        "/" => {
+            let links = "<a href=/missing>1</a> <a href=/r1>2</a> <a href=/loop>3</a> \
+                         <a href=/broken>4</a>";
+            super::site::html(path, "", links)
+        }
+        "/r1" => to("/r2"),
+        "/r2" => to("/missing"),
+        "/loop" => to("/loop"),
+        "/broken" => ("500 Internal Server Error", String::new(), String::new()),
+        _ => ("404 Not Found", String::new(), String::new()),
+    }
+}
+
+#[test]
+fn the_report_names_broken_links_with_their_pages_and_follows_chains_to_their_ends() {
+    let site = super::site::serve_pages(broken);
+    let dir = tempfile::tempdir().unwrap();
+    let home = format!("{site}/");
+    let more = ["--set", "limits.disk_reserve=1MB", "--set", "politeness.backoff_initial=10ms"];
+    check(
+        &crawler(dir.path(), &[&["run", "--quiet", &home], &LOOPBACK[..], &more].concat()),
+        0,
+        &[],
+    );
+    let report = json(&crawler(dir.path(), &["report", "--json"]));
+    let rows = |id: &str| {
+        let sections = report["sections"].as_array().unwrap().iter();
+        let mut tables = sections.flat_map(|section| section["tables"].as_array().unwrap());
+        let table = tables.find(|table| table["id"] == id);
+        table.unwrap_or_else(|| panic!("no table {id}"))["rows"].as_array().unwrap().clone()
+    };
+    let url = |path: &str| Value::from(format!("{site}{path}"));
+    let errors = rows("errors");
+    let of = |path: &str| errors.iter().find(|row| row["url"] == url(path)).cloned();
+    let missing = of("/missing").expect("a broken link is named");
+    assert_eq!((&missing["status"], &missing["via"]), (&Value::from(404), &url("/")));
+    assert_eq!(of("/broken").expect("it is named")["status"], 500);
+    let chains = rows("chains");
+    let chain =
+        |steps: &[&str]| Value::from(steps.iter().map(|step| url(step)).collect::<Vec<_>>());
+    let found = chains.iter().find(|row| row["chain"] == chain(&["/r1", "/r2", "/missing"]));
+    let found = found.unwrap_or_else(|| panic!("{chains:?}"));
+    assert_eq!((&found["redirects"], &found["status"]), (&Value::from(2), &Value::from("404")));
+    let looped = chains.iter().find(|row| row["chain"] == chain(&["/loop", "/loop"]));
+    assert_eq!(looped.unwrap_or_else(|| panic!("{chains:?}"))["status"], "loop");
+    let lengths = rows("chain-lengths");
+    let of_two = lengths.iter().find(|row| row["redirects"] == 2);
+    assert_eq!(of_two.map(|row| &row["chains"]), Some(&Value::from(1)), "{lengths:?}");
 }

@@ -3,19 +3,37 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 
+/// Status, head lines, and body of an answer.
+pub(super) type Page = (&'static str, String, String);
+
 /// Serves the site until the test process ends; returns its origin.
 pub(super) fn serve() -> String {
+    serve_pages(|path, host| {
+        let (status, kind, body) = page(path, host);
+        (status, format!("Content-Type: {kind}\r\n"), body)
+    })
+}
+
+/// Serves pages, by path and host, until the test process ends; returns their origin.
+pub(super) fn serve_pages(page: fn(&str, &str) -> Page) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
     let address = listener.local_addr().expect("it is bound");
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(stream));
+            std::thread::spawn(move || answer(stream, page));
         }
     });
     format!("http://{address}")
 }
 
-fn answer(stream: TcpStream) {
+/// Returns a page of HTML with a text of its own and more in its head and body.
+pub(super) fn html(text: &str, head: &str, body: &str) -> Page {
+    let words: String = (0..60).map(|n| format!("word{} of {text} ", n * 7 % 53)).collect();
+    let page = format!("<html><head>{head}</head><body><p>{words}</p>{body}</body></html>");
+    ("200 OK", "Content-Type: text/html\r\n".to_owned(), page)
+}
+
+fn answer(stream: TcpStream, page: fn(&str, &str) -> Page) {
     let Ok(copy) = stream.try_clone() else { return };
     let mut lines = BufReader::new(copy).lines();
     let Some(Ok(first)) = lines.next() else { return };
@@ -26,11 +44,11 @@ fn answer(stream: TcpStream) {
         }
     }
     let path = first.split(' ').nth(1).unwrap_or("/").to_owned();
-    let (status, kind, body) = page(&path, &host);
+    let (status, head, body) = page(&path, &host);
     let mut stream = stream;
     let _ = write!(
         stream,
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\
+        "HTTP/1.1 {status}\r\n{head}Content-Length: {}\r\n\
          Connection: close\r\n\r\n{body}",
         body.len()
     );

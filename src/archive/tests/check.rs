@@ -8,6 +8,7 @@ use super::captures::{about, all, dns, settings};
 use super::samples::finished;
 use crate::archive::{
     Archive, ArchiveError, Compression, Finding, Settings, Written, read_at, repair, verify,
+    verify_while_written,
 };
 
 /// Writes an archive with a record of every kind; returns its only file and what was written.
@@ -142,4 +143,27 @@ fn what_is_no_archive_is_reported_and_left_alone() {
     assert!(matches!(findings(dir.path())[..], [(Some(0), Finding::TornTail { bytes: 16, .. })]));
     repair(dir.path(), false).unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"These are notes.");
+}
+
+/// The open file was read to its end, and then compared with an index that had grown meanwhile.
+#[tokio::test]
+async fn what_a_crawl_writes_during_a_check_is_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, written) = archive(dir.path(), Compression::Gzip).await;
+    let index = finished(dir.path(), ".cdxj").remove(0);
+    let open = |path: &Path| PathBuf::from(format!("{}.open", path.display()));
+    fs::rename(&file, open(&file)).unwrap();
+    fs::rename(&index, open(&index)).unwrap();
+    let indexed = written.iter().rfind(|written| written.cdxj.is_some());
+    let last = &indexed.expect("most are").at;
+    let growing = fs::File::options().write(true).open(open(&file)).unwrap();
+    growing.set_len(last.offset + last.length / 2).unwrap();
+    assert_eq!(findings(dir.path()).len(), 2, "a torn tail, and a line too many");
+    assert_eq!(verify_while_written(dir.path()).unwrap().problems, []);
+    let bytes = fs::read(open(&file)).unwrap();
+    let middle = (written[3].at.offset + written[3].at.length / 2) as usize;
+    let mut damaged = bytes.clone();
+    damaged[middle] ^= 0x40;
+    fs::write(open(&file), damaged).unwrap();
+    assert!(!verify_while_written(dir.path()).unwrap().is_clean(), "true damage is");
 }

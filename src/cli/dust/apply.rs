@@ -92,7 +92,7 @@ impl Rewriter {
 /// Rewrites standard input.
 pub(super) fn apply(common: &Common, args: &ApplyArgs) -> Answer {
     let rewriter = Rewriter::new(common, args)?;
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
     let (mut lines, mut changed, mut bad) = (0u64, 0u64, 0u64);
     for line in io::stdin().lock().split(b'\n') {
         let line = line?;

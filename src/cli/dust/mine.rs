@@ -127,7 +127,7 @@ fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
     if pages.is_none() {
         eprintln!("stopped before validation: there is no way to fetch pages; see --fetch");
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
     let fetcher = pages.as_mut().map(|pages| pages as &mut dyn paper::Fetcher);
     let valid = run_mine(mine, fetcher, &mut out)?;
     if let Some(file) = &args.rules {
@@ -191,7 +191,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         println!("{object}");
         return Ok(Exit::Complete);
     }
-    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
     let mut shown: Vec<_> = report.rules.iter().collect();
     shown.sort_by_key(|rule| rule.state != RuleState::Enforced);
     write!(out, "{}", table(&shown))?;

@@ -10,11 +10,18 @@ use crate::crawl::error::CrawlError;
 use crate::crawl::log::JsonLog;
 use crate::crawl::state::State;
 use crate::db::Batch;
-use crate::db::families::{meta, queue};
+use crate::db::families::{meta, queue, urls};
 use crate::dust::{RuleBook, RuleId, RuleSet, RuleState};
 use crate::filter::{Filter, Usage};
-use crate::frontier::{HostStatus, PRIORITIES};
+use crate::frontier::{HostStatus, PRIORITIES, UrlState};
 use crate::url::Host;
+
+/// Reasons of what the budgets of the whole crawl refused.
+const OF_THE_CRAWL: [&str; 2] = ["total-pages", "total-bytes"];
+
+/// Reasons of what any budget refused.
+pub(super) const BUDGETS: [&str; 4] =
+    [OF_THE_CRAWL[0], OF_THE_CRAWL[1], "host-pages", "host-bytes"];
 
 /// Name of the journal, beside the crawl log.
 pub const JOURNAL: &str = "control.jsonl";
@@ -44,6 +51,10 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(in crate::crawl) fn take_up_jobs(&mut self, now: Timestamp) -> Result<(), CrawlError> {
+        // What a budget refused is looked at again: the budget may be a larger one by now.
+        if BUDGETS.iter().any(|reason| self.reasons.contains_key(*reason)) {
+            self.changes.ask_budgets();
+        }
         for job in self.changes.jobs.clone() {
             if let Job::Forgive { host } = &job {
                 self.open_host(host, now)?;
@@ -51,6 +62,28 @@ impl State {
             self.jobs.add(job, Answer::default(), None);
         }
         Ok(())
+    }
+
+    /// Returns true if the page or byte budget of the crawl is spent and kept something from being
+    /// fetched. Only then the ledger is looked through, up to the first such URL.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn is_cut_by_budget(&self) -> Result<bool, CrawlError> {
+        let (used, settings) = (self.used(), self.filter.settings());
+        let spent = |used: u64, most: u64| most > 0 && used >= most;
+        let is_spent = spent(used.pages, settings.total_pages_max)
+            || spent(used.bytes, settings.total_bytes_max.get());
+        let is_total = |reason: &str| OF_THE_CRAWL.contains(&reason);
+        if !is_spent || !self.reasons.keys().any(|reason| is_total(reason)) {
+            return Ok(false);
+        }
+        let mut found = false;
+        urls::each(&self.db, |_, record| {
+            found = matches!(&record.state, UrlState::Refused { reason, .. } if is_total(reason));
+            !found
+        })?;
+        Ok(found)
     }
 
     /// Puts what an operator changed into a batch.
@@ -298,8 +331,6 @@ mod tests {
     use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::{self, Suppression};
-    use crate::db::families::urls;
-    use crate::frontier::UrlState;
 
     /// What a rule on trial had set aside stayed aside when rules were switched off; and switched
     /// on again, the rules did not know of it any more, so that the crawl ended without it.

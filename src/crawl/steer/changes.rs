@@ -226,6 +226,13 @@ impl Changes {
         }
     }
 
+    /// Notes that what budgets refused may come back.
+    pub(in crate::crawl) fn ask_budgets(&mut self) {
+        if !self.jobs.contains(&Job::Budget) {
+            self.jobs.push(Job::Budget);
+        }
+    }
+
     fn add_job(&mut self, job: Job) -> Result<(), Refusal> {
         if self.jobs.contains(&job) {
             return Ok(());

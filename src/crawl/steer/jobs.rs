@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
+use super::act::BUDGETS;
 use super::changes::Job;
 use super::order::{Answer, Refusal};
 use crate::clock::Timestamp;
@@ -327,9 +328,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
             let by = Reason::Excluded(pattern.as_str().into());
             reason == by.code() && detail == by.to_string()
         }
-        Job::Budget => {
-            matches!(reason, "total-pages" | "total-bytes" | "host-pages" | "host-bytes")
-        }
+        Job::Budget => BUDGETS.contains(&reason),
         Job::Untrap => reason == TRAPPED,
         Job::Forgive { host } => {
             [TRAPPED, GIVEN_UP, ROBOTS_UNREACHABLE].contains(&reason)

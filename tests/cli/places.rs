@@ -1,0 +1,158 @@
+//! Where there is nothing, and what is wrong before anything is begun.
+
+use super::*;
+
+#[test]
+fn a_mistyped_directory_or_host_is_nothing_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let ask = |args: &[&str]| crawler(dir.path(), &[args, &["--dir", "nosuch"]].concat());
+    check(&ask(&["verify", "--archive-only"]), 3, &["there is no archive in nosuch/archive"]);
+    check(&ask(&["repair"]), 3, &["there is no crawl in nosuch"]);
+    check(&ask(&["audit"]), 3, &["read the crawl log in nosuch/log"]);
+    let crawled = crawled();
+    check(&crawled.ask(&["audit", "--host", "nosuch.example"]), 3, &["nosuch.example"]);
+    check(&crawled.ask(&["audit"]), 0, &[]);
+}
+
+#[test]
+fn a_contact_that_reaches_nobody_is_refused_and_a_missing_one_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let output = crawler(dir.path(), &["config", "check", "--contact", "x"]);
+    check(&output, 78, &["command line: contact: must be a `mailto:` address"]);
+    let output = crawler(dir.path(), &["config", "check"]);
+    check(&output, 0, &[]);
+    assert!(text(&output.stdout).contains("`contact` is missing"), "{}", text(&output.stdout));
+    let output = crawler(dir.path(), &["config", "check", "--json"]);
+    assert_eq!(json(&output)["missing"][0], "contact");
+    let output = crawler(dir.path(), &["config", "check", "--contact", "mailto:me@a.test"]);
+    assert!(!text(&output.stdout).contains("missing"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn what_cannot_work_is_said_before_anything_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = |set: &[&str]| {
+        let run = [&["run", "http://127.0.0.1:9/"], &LOOPBACK[..], set].concat();
+        let output = crawler(dir.path(), &run);
+        assert!(!dir.path().join("crawl").exists(), "{set:?} leaves nothing behind");
+        output
+    };
+    check(&run(&["--set", "fetch.ca_file=/nonexistent.pem"]), 78, &["/nonexistent.pem"]);
+    let half = ["--set", "fetch.signature_agent=https://b.test"];
+    check(&run(&half), 78, &["belong together"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    check(&run(&["--dashboard", &address]), 78, &[&address]);
+    let token = ["--dashboard", "127.0.0.1:0", "--set", "dashboard.token_file=nosuch"];
+    check(&run(&token), 78, &["nosuch"]);
+    for (key, value) in [("head_fields_max", "0"), ("head_max", "0B"), ("decoded_max", "0B")] {
+        let set = format!("fetch.{key}={value}");
+        check(&crawler(dir.path(), &["config", "check", "--set", &set]), 78, &[key]);
+    }
+}
+
+#[test]
+fn words_are_those_of_people() {
+    let crawled = crawled();
+    let url = crawled.url("/a");
+    let shown = text(&crawled.ask(&["robots", &url]).stdout);
+    assert!(!shown.contains("OurGroup") && !shown.contains("EveryGroup"), "{shown}");
+    let bare = crawled.url("").replace("http://", "");
+    let shown = text(&crawled.ask(&["robots", &bare, "--fetch"]).stdout);
+    assert!(shown.starts_with(&format!("http://{bare}/robots.txt")), "{shown}");
+    let dir = tempfile::tempdir().unwrap();
+    let args = [&["dns", "127.0.0.1"], &LOOPBACK[..]].concat();
+    let shown = text(&crawler(dir.path(), &args).stdout);
+    assert!(shown.contains("127.0.0.1 (for ever)"), "{shown}");
+    let args = [&["dns", "127.0.0.1", "--json"], &LOOPBACK[..]].concat();
+    assert!(json(&crawler(dir.path(), &args))["now"]["ttl_s"].is_null());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(["config", "check"]).current_dir(dir.path()).env("CRAWLER_DIR", "");
+    check(&command.output().unwrap(), 0, &[]);
+}
+
+/// A crawl whose budget was spent said that it was complete, and no larger one brought back what
+/// the budget had refused.
+#[test]
+fn a_spent_budget_is_a_limit_and_the_same_command_with_a_larger_one_goes_on() {
+    let crawled = crawled();
+    let dir = tempfile::tempdir().unwrap();
+    let (home, a, b) = (crawled.url("/"), crawled.url("/a"), crawled.url("/b?x=1"));
+    let run = |set: &[&str]| {
+        let more = ["--set", "limits.disk_reserve=1MB", "--json"];
+        let args = [&["run", &home, &a, &b][..], &LOOPBACK, &more, set];
+        crawler(dir.path(), &args.concat())
+    };
+    let three = ["--set", "scope.total_pages_max=3"];
+    for _ in 0..2 {
+        let output = run(&three);
+        check(&output, 10, &[]);
+        assert_eq!(json(&output)["ended"], "limit");
+        assert_eq!(json(&output)["counters"]["done"], 3);
+    }
+    let output = run(&["--set", "scope.host_pages_max=4"]);
+    check(&output, 0, &[]);
+    assert_eq!(json(&output)["counters"]["done"], 4, "the budget of a host is no end of the crawl");
+    let output = run(&[]);
+    check(&output, 0, &[]);
+    // The home page, a, b, gone, listed, the sitemap.
+    assert_eq!(json(&output)["counters"]["done"], 6);
+    check(&crawler(dir.path(), &["verify"]), 0, &[]);
+}
+
+/// Checks a configuration, which `run` would be given as `crawler.toml`.
+#[track_caller]
+fn refused(text: &str, args: &[&str], want: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("crawler.toml"), text).unwrap();
+    let output = crawler(dir.path(), &[&["config", "check"], args].concat());
+    check(&output, 78, &[&format!("error: {want}")]);
+}
+
+/// Keys and lines were looked for in the text, where a comment or a list over several lines hid
+/// them.
+#[test]
+fn every_error_of_a_configuration_names_line_and_key_and_what_to_write() {
+    for (text, want) in [
+        (
+            "[politeness] # be nice\nmin_dealy = \"2s\"\n",
+            "2:1: politeness.min_dealy: unknown field",
+        ),
+        (
+            "[frontier] # many\nin_flight_max = 0\n",
+            "2:1: frontier.in_flight_max: must be at least 1",
+        ),
+        (
+            "[scope]\nexclude = [\n  \"a.test\", # [no table]\n  3,\n]\n",
+            "4:3: scope.exclude: invalid type",
+        ),
+        ("scope.exclude = [\n  3,\n]\n", "2:3: scope.exclude: invalid type"),
+        ("[scope]\n\nexclude = [\"regex:(\"] # bad\n", "3:1: scope.exclude: "),
+        ("scope = \"host\"\n", "1:9: scope: is a table of keys: write `[scope]`"),
+        (
+            "[host.slow.example.org]\nmin_delay = \"9s\"\n",
+            "1:12: host.slow.example: unknown field `example`",
+        ),
+        ("[dns]\nallow = [\"127.0.0.0\"]\n", "2:10: dns.allow: invalid IP address syntax"),
+        ("[dns]\nservers = [\"8.8.8.8\"]\n", "2:12: dns.servers: invalid socket address syntax"),
+    ] {
+        refused(text, &[], &format!("crawler.toml:{want}"));
+    }
+    for (text, hint) in [
+        ("[host.slow.example.org]\n", "write `[host.\"slow.example.org\"]`"),
+        ("[dns]\nallow = [\"127.0.0.0\"]\n", "write a network as \"127.0.0.0/8\""),
+        ("[dns]\nservers = [\"8.8.8.8\"]\n", "write address and port as \"192.0.2.1:53\""),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("crawler.toml"), text).unwrap();
+        check(&crawler(dir.path(), &["config", "check"]), 78, &[hint]);
+    }
+}
+
+/// The line of the file was blamed, which was right.
+#[test]
+fn a_value_that_overrides_the_file_is_blamed_where_it_is_given() {
+    let text = "[politeness]\nmin_delay = \"2s\"\n";
+    let set = ["--set", "politeness.min_delay=60s"];
+    refused(text, &set, "command line: politeness.min_delay: 1m is more than");
+}
