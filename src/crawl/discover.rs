@@ -231,7 +231,7 @@ impl State {
                 detail: verdict.reason.to_string(),
                 at: now,
             };
-            let record = new_record(link, via, depth_of(via), state, now);
+            let record = new_record(link, via, depth_of(link, via), state, now);
             urls::put(batch, &self.db, own, &record);
         }
         Ok(())
@@ -251,7 +251,7 @@ impl State {
         if !self.db.has(Family::Urls, &own.to_bytes())? {
             let detail = TRAPPED_DETAIL.to_owned();
             let state = UrlState::Refused { reason: TRAPPED.to_owned(), detail, at: now };
-            let record = new_record(link, Some(via), depth_of(Some(via)), state, now);
+            let record = new_record(link, Some(via), depth_of(link, Some(via)), state, now);
             urls::put(batch, &self.db, own, &record);
             self.hold_in_part(&link.url, now)?;
         }
@@ -476,9 +476,12 @@ impl State {
     }
 }
 
-/// Returns the depth of a refused URL, which has none of its own, and the limit of its seed.
-fn depth_of(via: Option<&Via<'_>>) -> (u16, Option<u16>) {
-    (0, via.and_then(|via| via.hops_max))
+/// Returns the depth of a URL that was refused, and the limit of its seed.
+fn depth_of(link: &Link, via: Option<&Via<'_>>) -> (u16, Option<u16>) {
+    via.map_or((0, None), |via| {
+        let hops = via.hops.saturating_add(u16::from(!way::is_free(link.letter)));
+        (hops, via.hops_max)
+    })
 }
 
 fn new_record(

@@ -668,4 +668,23 @@ pub(super) mod tests {
             assert_eq!((state.counters.queued, state.counters.suppressed), (1, 2));
         }
     }
+
+    /// A link that was refused was shown as if it stood beside the seeds.
+    #[test]
+    fn what_is_refused_has_the_depth_at_which_it_was_found() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (page, other) = (url("http://a.example/"), url("http://b.example/"));
+        let (fingerprint, path) = (page.fingerprint(), "LLL");
+        let via = Via { url: &page, fingerprint, path, hops: 3, hops_max: None, stale: false };
+        let found = crate::filter::Found::Link;
+        let link = Link { url: other.clone(), found, letter: 'L', nofollow: false, as_link: None };
+        let mut batch = Batch::default();
+        state.discover(&mut batch, &via, &[link], now).unwrap();
+        state.commit(batch, now).unwrap();
+        let record = urls::get(&state.db, other.fingerprint()).unwrap().unwrap();
+        assert!(matches!(record.state, UrlState::Refused { .. }));
+        assert_eq!(record.hops, 4);
+    }
 }

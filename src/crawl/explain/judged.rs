@@ -207,7 +207,7 @@ pub(in crate::crawl) fn as_found(
         &record.state,
         UrlState::Refused { reason, .. } if reason == "link-nofollow"
     );
-    // A refused URL has no depth of its own in the ledger.
+    // Ledgers of before have no depth of a refused URL.
     let hops = match (&record.state, &before) {
         (UrlState::Refused { .. }, Some(before)) => before.hops.saturating_add(u16::from(!still)),
         _ => record.hops,
