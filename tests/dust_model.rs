@@ -119,17 +119,7 @@ fn observe(line: &Line, boilerplate: &HashMap<String, HashSet<u64>>) -> Observat
     else {
         unreachable!("a page is a page")
     };
-    Observation {
-        url: line.url.clone(),
-        key: line.url.clone(),
-        status: line.status,
-        text,
-        digest: None,
-        bag: None,
-        declared,
-        junk: false,
-        troubled: false,
-    }
+    Observation { declared, ..Observation::of(line.url.clone(), line.status, text) }
 }
 
 /// Reads a log of sizes, and learns the site's boilerplate from a sample of its pages.
@@ -154,17 +144,7 @@ fn read_sizes(path: &str, fetcher: &mut Loopback) -> Vec<Observation> {
         {
             pages.push(shingles(words_of(&body)));
         }
-        log.push(Observation {
-            key: url.clone(),
-            url,
-            status,
-            text,
-            digest: None,
-            bag: None,
-            declared: None,
-            junk: false,
-            troubled: false,
-        });
+        log.push(Observation::of(url, status, text));
     }
     for (site, pages) in sampled {
         let mut count: HashMap<u64, usize> = HashMap::new();

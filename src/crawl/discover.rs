@@ -93,7 +93,7 @@ struct Judged<'l> {
 
 impl<'l> Judged<'l> {
     fn new(gate: &PageGate<'_>, via: &'l Via<'_>, link: &'l Link) -> Self {
-        let hops = via.hops.saturating_add(u16::from(!way::is_free(link.letter)));
+        let hops = way::deeper(via.hops, link.letter);
         let path = way::longer(via.path, link.letter);
         let depth = (hops, via.hops_max);
         let candidate = way::candidate(&link.url, Some(via.url), &path, depth, link.nofollow);
@@ -478,10 +478,7 @@ impl State {
 
 /// Returns the depth of a URL that was refused, and the limit of its seed.
 fn depth_of(link: &Link, via: Option<&Via<'_>>) -> (u16, Option<u16>) {
-    via.map_or((0, None), |via| {
-        let hops = via.hops.saturating_add(u16::from(!way::is_free(link.letter)));
-        (hops, via.hops_max)
-    })
+    via.map_or((0, None), |via| (way::deeper(via.hops, link.letter), via.hops_max))
 }
 
 fn new_record(

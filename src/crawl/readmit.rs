@@ -320,10 +320,19 @@ pub(super) mod tests {
 
     /// Finds a URL of a.example.
     fn find(state: &mut State, tail: &str, now: Timestamp) {
-        let url = url(&format!("http://a.example{tail}"));
-        let seed = crate::crawl::SeedUrl { url, priority: None, hops_max: None };
+        find_at_once(state, &[tail], now);
+    }
+
+    /// Finds URLs of a.example in one batch.
+    fn find_at_once(state: &mut State, tails: &[&str], now: Timestamp) {
+        let seed = |tail: &&str| crate::crawl::SeedUrl {
+            url: url(&format!("http://a.example{tail}")),
+            priority: None,
+            hops_max: None,
+        };
+        let seeds: Vec<crate::crawl::SeedUrl> = tails.iter().map(seed).collect();
         let mut batch = Batch::default();
-        state.discover_seeds(&mut batch, &[seed], now).unwrap();
+        state.discover_seeds(&mut batch, &seeds, now).unwrap();
         state.commit(batch, now).unwrap();
     }
 
@@ -651,14 +660,7 @@ pub(super) mod tests {
             let logs = tempfile::tempdir().unwrap();
             let mut state = open(&env, logs.path(), now);
             state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
-            let seed = |tail: &str| crate::crawl::SeedUrl {
-                url: url(&format!("http://a.example{tail}")),
-                priority: None,
-                hops_max: None,
-            };
-            let mut batch = Batch::default();
-            state.discover_seeds(&mut batch, &tails.map(seed), now).unwrap();
-            state.commit(batch, now).unwrap();
+            find_at_once(&mut state, &tails, now);
             let queued = |tail: &&str| {
                 let own = url(&format!("http://a.example{tail}")).fingerprint();
                 let record = urls::get(&state.db, own).unwrap().unwrap();

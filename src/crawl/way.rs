@@ -39,6 +39,11 @@ pub(super) fn is_free(letter: char) -> bool {
     matches!(letter, 'E' | 'R')
 }
 
+/// Returns the hops from the seeds to what a hop of this letter leads to from a depth.
+pub(super) fn deeper(hops: u16, letter: char) -> u16 {
+    hops.saturating_add(u16::from(!is_free(letter)))
+}
+
 /// Returns what the schedule gate is asked about a URL that was found over this path, which has at
 /// least one letter.
 pub(super) fn candidate<'a>(

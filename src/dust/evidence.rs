@@ -65,6 +65,21 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Returns what a log of URLs tells of a page: its key is the URL itself.
+    pub fn of(url: CrawlUrl, status: u16, text: Text) -> Observation {
+        Observation {
+            key: url.clone(),
+            url,
+            status,
+            text,
+            digest: None,
+            bag: None,
+            declared: None,
+            junk: false,
+            troubled: false,
+        }
+    }
+
     /// Returns true for a page of which nothing is known but that it is there. One that was looked
     /// at has a digest, with or without text.
     pub fn tells_nothing(&self) -> bool {

@@ -34,17 +34,7 @@ fn url(tail: &str) -> CrawlUrl {
 }
 
 fn page(url: CrawlUrl, text: Text) -> Observation {
-    Observation {
-        key: url.clone(),
-        url,
-        status: 200,
-        text,
-        digest: None,
-        bag: None,
-        declared: None,
-        junk: false,
-        troubled: false,
-    }
+    Observation::of(url, 200, text)
 }
 
 impl Model {

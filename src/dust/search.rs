@@ -455,17 +455,8 @@ mod tests {
         let mut observe = |tail: String, document: u64| {
             let url = CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap();
             let shingles = document * 1_000..document * 1_000 + 120;
-            miner.observe(&Observation {
-                key: url.clone(),
-                url,
-                status: 200,
-                text: Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main),
-                digest: None,
-                bag: None,
-                declared: None,
-                junk: false,
-                troubled: false,
-            });
+            let text = Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main);
+            miner.observe(&Observation::of(url, 200, text));
         };
         for (at, word) in (1..).zip(words) {
             for page in 0..3 {

@@ -371,18 +371,9 @@ fn of_record(record: &Record) -> Option<Observation> {
         (_, Some((least, most))) if record.status == 200 => Text::Size(small(least), small(most)),
         _ => Text::Unknown,
     };
-    Some(Observation {
-        key: url.clone(),
-        url,
-        // Who is told that a page has not changed has been given it before.
-        status: if record.status == 304 { 200 } else { record.status },
-        text,
-        digest: None,
-        bag: None,
-        declared: None,
-        junk: false,
-        troubled: false,
-    })
+    // Who is told that a page has not changed has been given it before.
+    let status = if record.status == 304 { 200 } else { record.status };
+    Some(Observation::of(url, status, text))
 }
 
 /// A page whose text is unknown shows that of another one with the same payload.

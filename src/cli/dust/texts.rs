@@ -151,15 +151,10 @@ impl Texts {
         let redirect = target.and_then(|target| url.join(&target).ok()).map(Declared::Redirect);
         let digest = found.head.get("WARC-Payload-Digest").map(|text| xxh3_64(text.as_bytes()));
         let mut seen = Observation {
-            key: url.clone(),
-            url,
-            status,
-            text: Text::Unknown,
             digest,
-            bag: None,
             declared: redirect,
-            junk: false,
             troubled: status == 429,
+            ..Observation::of(url, status, Text::Unknown)
         };
         if !(200..300).contains(&status) || found.head.kind() == "revisit" {
             return Some(seen);

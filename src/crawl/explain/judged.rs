@@ -202,14 +202,15 @@ pub(in crate::crawl) fn as_found(
     let via_url = before.as_ref().map(|before| before.url.as_str());
     let via_url = via_url.and_then(|text| CrawlUrl::parse(text).ok());
     let via_url = via_url.or_else(|| CrawlUrl::parse(&robots::robots_url(url)).ok());
-    let still = record.path.chars().next_back().is_some_and(way::is_free);
     let refused_for_nofollow = matches!(
         &record.state,
         UrlState::Refused { reason, .. } if reason == "link-nofollow"
     );
     // Ledgers of before have no depth of a refused URL.
     let hops = match (&record.state, &before) {
-        (UrlState::Refused { .. }, Some(before)) => before.hops.saturating_add(u16::from(!still)),
+        (UrlState::Refused { .. }, Some(before)) => {
+            way::deeper(before.hops, record.path.chars().next_back().unwrap_or('L'))
+        }
         _ => record.hops,
     };
     let depth = (hops, record.hops_max);
