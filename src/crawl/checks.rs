@@ -331,12 +331,11 @@ impl State {
         Ok(true)
     }
 
-    /// Returns true where a URL was fetched and showed a text that others can be compared with.
+    /// Returns true where a URL was fetched and showed what others can be compared with.
     fn can_testify(&self, url: Fingerprint) -> Result<bool, DbError> {
         let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
         let UrlState::Done(done) = record.state else { return Ok(false) };
-        let shown = evidence_of(&done.evidence);
-        Ok(matches!(shown, Some(Fetched::Page { text: Text::Main(_), junk: false, .. })))
+        Ok(evidence_of(&done.evidence).is_some_and(Fetched::can_testify))
     }
 
     /// Before the crawl ends, fetches what rules set aside and nothing has proved; and of each rule
@@ -561,6 +560,7 @@ impl State {
         let UrlState::Done(done) = record.state else { return Ok(0) };
         Ok(match evidence_of(&done.evidence) {
             Some(Fetched::Page { text: Text::Main(sketch), .. }) => xxh3_64(&sketch.mins),
+            Some(Fetched::Page { text: Text::Bytes(hash), .. }) => hash,
             _ => 0,
         })
     }

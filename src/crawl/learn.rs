@@ -592,18 +592,31 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
             let whole = matches!(answer.truncated, None | Some(Truncated::Length))
                 && !answer.body.is_empty();
             let junk = facts.is_some_and(|facts| facts.junk.is_some());
-            page_of(whole.then_some(&answer.body[..]), analysis, junk)
+            let is_html = facts.is_none_or(|facts| facts.is_html);
+            page_of(whole.then_some(&answer.body[..]), is_html, analysis, junk)
         }
         _ => Fetched::Unavailable,
     }
 }
 
-/// Returns what a page shows the miner, given its whole body, what is known of its text, and
-/// whether it is an error page.
-pub(crate) fn page_of(body: Option<&[u8]>, analysis: Option<&Analysis>, junk: bool) -> Fetched {
+/// Bytes from which on a body that is no HTML says which document it is: `OK`, `[]` or an image of
+/// one pixel is what many answer with.
+pub(crate) const BODY_MIN: usize = 64;
+
+/// Returns what a page shows the miner, given its whole body, whether that is HTML, what is known
+/// of its text, and whether it is an error page.
+pub(crate) fn page_of(
+    body: Option<&[u8]>,
+    is_html: bool,
+    analysis: Option<&Analysis>,
+    junk: bool,
+) -> Fetched {
+    let digest = body.map(xxhash_rust::xxh3::xxh3_64);
+    let tells = !is_html && body.is_some_and(|body| body.len() >= BODY_MIN);
+    let bytes = digest.filter(|_| tells).map_or(Text::Unknown, Text::Bytes);
     Fetched::Page {
-        text: analysis.map_or(Text::Unknown, text_of),
-        digest: body.map(xxhash_rust::xxh3::xxh3_64),
+        text: analysis.map_or(bytes, text_of),
+        digest,
         bag: analysis.filter(|analysis| !analysis.thin).map(|analysis| analysis.bag),
         junk,
     }

@@ -59,7 +59,7 @@ mod way;
 pub use discover::{Link, SeedUrl};
 pub use edge::{Edge, Store};
 pub use error::CrawlError;
-pub(crate) use learn::page_of;
+pub(crate) use learn::{BODY_MIN, page_of};
 pub use learner::{DustMode, DustSettings};
 pub use near::NearMode;
 pub use obey::Command;

@@ -342,7 +342,7 @@ pub(super) mod tests {
 
     pub(in crate::crawl) fn drop_parameter(name: &str) -> crate::dust::Rule {
         use crate::dust::{Rule, RuleKind, Scope, Source};
-        let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+        let kind = RuleKind::drop(vec![name.to_owned()], None);
         let site = url("http://a.example/").site();
         Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
     }

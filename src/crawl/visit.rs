@@ -89,6 +89,8 @@ pub(super) struct Visit {
 #[derive(Debug)]
 pub(super) struct PageFacts {
     pub(super) mime: String,
+    /// The body is HTML, by its type or its first bytes.
+    pub(super) is_html: bool,
     pub(super) links: Vec<Link>,
     /// Links that were left out, being too many or too long.
     pub(super) links_dropped: u32,
@@ -307,6 +309,7 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         .and_then(|location| task.url.join(&location).ok());
     let mut facts = PageFacts {
         mime: media_type(content_type.as_deref().unwrap_or_default()),
+        is_html: true,
         links: Vec::new(),
         links_dropped: 0,
         not_extracted: None,
@@ -328,6 +331,7 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         link_headers: &link_headers,
         body: &answer.body,
     };
+    facts.is_html = extract::is_html(&page);
     let meta = read_page(task, answer, &page, &mut facts)?;
     let tags: Vec<String> = answer.header_texts("x-robots-tag").collect();
     facts.directives = Directives::read(

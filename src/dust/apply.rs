@@ -11,6 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::query::{Separator, name_of};
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Segment, has_template};
 use crate::url::{CrawlUrl, Host};
 
@@ -45,6 +46,8 @@ pub(crate) struct SiteRules {
     aliases: HashedMap<Vec<Alias>>,
     schemes: Vec<(bool, Bound)>,
     parameters: HashedMap<Vec<Parameter>>,
+    /// Those between semicolons.
+    between_semicolons: HashedMap<Vec<Parameter>>,
     sorts: Vec<Bound>,
     cases: Vec<Bound>,
     literals: Option<AhoCorasick>,
@@ -180,13 +183,17 @@ impl SiteRules {
                     site.aliases.entry(hash).or_default().push(alias);
                 }
                 RuleKind::Scheme { https } => site.schemes.push((*https, bound())),
-                RuleKind::DropParameter { names, value } => {
+                RuleKind::DropParameter { names, value, separator } => {
+                    let of = match separator {
+                        Separator::Ampersand => &mut site.parameters,
+                        Separator::Semicolon => &mut site.between_semicolons,
+                    };
                     for name in names {
-                        site.add_parameter(name, value.as_deref(), None, bound());
+                        add_parameter(of, name, value.as_deref(), None, bound());
                     }
                 }
                 RuleKind::SetParameter { name, value } => {
-                    site.add_parameter(name, None, Some(value), bound());
+                    add_parameter(&mut site.parameters, name, None, Some(value), bound());
                 }
                 RuleKind::SortParameters => site.sorts.push(bound()),
                 RuleKind::PathCase => site.cases.push(bound()),
@@ -213,26 +220,21 @@ impl SiteRules {
         Ok(site)
     }
 
-    fn add_parameter(&mut self, name: &str, value: Option<&str>, set: Option<&str>, bound: Bound) {
-        let rule = Parameter {
-            name: name.into(),
-            value: value.map(Into::into),
-            set: set.map(Into::into),
-            bound,
-        };
-        self.parameters.entry(xxh3_64(name.as_bytes())).or_default().push(rule);
-    }
-
     /// Returns true where some rule may change the URL: a quick look without allocation.
     pub(crate) fn may_touch(&self, url: &CrawlUrl) -> bool {
         let tail = url.path_and_query();
         if self.literals.as_ref().is_some_and(|literals| literals.is_match(tail)) {
             return true;
         }
-        if (!self.parameters.is_empty() || !self.sorts.is_empty())
+        if (!self.parameters.is_empty()
+            || !self.between_semicolons.is_empty()
+            || !self.sorts.is_empty())
             && let Some(query) = url.as_url().query()
         {
-            if parts(query).any(|part| self.parameters.contains_key(&name_hash(part))) {
+            if [Separator::Ampersand, Separator::Semicolon]
+                .into_iter()
+                .any(|separator| self.names_one(query, separator))
+            {
                 return true;
             }
             if !self.sorts.is_empty() && !is_sorted(query) {
@@ -250,7 +252,8 @@ impl SiteRules {
     pub(crate) fn round(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) -> bool {
         let before = applied.len();
         self.apply_host(form, applied);
-        self.apply_parameters(form, applied);
+        self.apply_parameters(form, Separator::Ampersand, applied);
+        self.apply_parameters(form, Separator::Semicolon, applied);
         self.apply_sort(form, applied);
         self.apply_case(form, applied);
         self.apply_literals(form, applied);
@@ -282,21 +285,41 @@ impl SiteRules {
         }
     }
 
-    fn apply_parameters(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
+    fn of_parameters(&self, separator: Separator) -> &HashedMap<Vec<Parameter>> {
+        match separator {
+            Separator::Ampersand => &self.parameters,
+            Separator::Semicolon => &self.between_semicolons,
+        }
+    }
+
+    /// Returns true where a query of this kind has a parameter that some rule is about.
+    fn names_one(&self, query: &str, separator: Separator) -> bool {
+        let rules = self.of_parameters(separator);
+        let is_of_kind = || Separator::of(query) == separator;
+        let names_one = |query| {
+            let mut parts = separator.parts(query);
+            parts.any(|part| rules.contains_key(&xxh3_64(name_of(part).as_bytes())))
+        };
+        !rules.is_empty() && names_one(query) && is_of_kind()
+    }
+
+    fn apply_parameters(
+        &self,
+        form: &mut Form<'_>,
+        separator: Separator,
+        applied: &mut Vec<RuleId>,
+    ) {
         let at = form.path_len();
-        if self.parameters.is_empty() || at == form.tail.len() {
+        if at == form.tail.len() || !self.names_one(&form.tail[at + 1..], separator) {
             return;
         }
         let query = &form.tail[at + 1..];
-        if !parts(query).any(|part| self.parameters.contains_key(&name_hash(part))) {
-            return;
-        }
         let mut kept = String::with_capacity(query.len());
         let mut changed = false;
-        for part in parts(query) {
+        for part in separator.parts(query) {
             let name = name_of(part);
             let value = part.get(name.len() + 1..).unwrap_or_default();
-            let rules = self.parameters.get(&xxh3_64(name.as_bytes()));
+            let rules = self.of_parameters(separator).get(&xxh3_64(name.as_bytes()));
             let rule = rules.into_iter().flatten().find(|rule| {
                 *rule.name == *name
                     && rule.value.as_deref().is_none_or(|only| only == value)
@@ -315,7 +338,7 @@ impl SiteRules {
                 }
             };
             if !kept.is_empty() {
-                kept.push('&');
+                kept.push(separator.into());
             }
             kept.push_str(&part);
         }
@@ -334,7 +357,7 @@ impl SiteRules {
             return;
         }
         if let Some(bound) = self.sorts.iter().find(|bound| bound.holds(form)) {
-            let mut sorted: Vec<&str> = parts(&form.tail[at + 1..]).collect();
+            let mut sorted: Vec<&str> = Separator::Ampersand.parts(&form.tail[at + 1..]).collect();
             sorted.sort_by_key(|part| name_of(part));
             let query = sorted.join("&");
             form.tail.truncate(at + 1);
@@ -482,28 +505,24 @@ fn automaton(patterns: &[&str]) -> Result<Option<AhoCorasick>, RuleError> {
         .map_err(|error| RuleError(format!("the literals of a site do not compile: {error}")))
 }
 
-fn name_hash(part: &str) -> u64 {
-    xxh3_64(name_of(part).as_bytes())
-}
-
-/// Returns the parts of a query. Looking for bytes takes a fraction of what looking for characters
-/// does, and this is done for every URL of a site with rules.
-fn parts(query: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(query);
-    std::iter::from_fn(move || {
-        let query = rest?;
-        let Some(end) = memchr::memchr(b'&', query.as_bytes()) else { return rest.take() };
-        rest = Some(&query[end + 1..]);
-        Some(&query[..end])
-    })
-}
-
-fn name_of(part: &str) -> &str {
-    &part[..memchr::memchr(b'=', part.as_bytes()).unwrap_or(part.len())]
+fn add_parameter(
+    to: &mut HashedMap<Vec<Parameter>>,
+    name: &str,
+    value: Option<&str>,
+    set: Option<&str>,
+    bound: Bound,
+) {
+    let rule = Parameter {
+        name: name.into(),
+        value: value.map(Into::into),
+        set: set.map(Into::into),
+        bound,
+    };
+    to.entry(xxh3_64(name.as_bytes())).or_default().push(rule);
 }
 
 fn is_sorted(query: &str) -> bool {
-    parts(query).is_sorted_by_key(name_of)
+    Separator::Ampersand.parts(query).is_sorted_by_key(name_of)
 }
 
 /// Puts `with` in the place of a part of `text`, in one copy instead of byte by byte.

@@ -123,7 +123,7 @@ fn queries(url: &CrawlUrl, target: &CrawlUrl) -> Option<DeclaredRule> {
 }
 
 fn drop(names: Vec<String>) -> RuleKind {
-    RuleKind::DropParameter { names, value: None }
+    RuleKind::drop(names, None)
 }
 
 fn alias(from: Host, to: Host) -> RuleKind {

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::evidence::Doc;
 use super::propose::tokens;
+use super::query;
 
 /// Differences counted for one site; where there are more, most are chance.
 const DIFFERENCES_MAX: usize = 1_024;
@@ -112,7 +113,7 @@ impl<'a> Parts<'a> {
 
     /// Returns names and values.
     fn parameters(&self) -> BTreeSet<(&'a str, &'a str)> {
-        let parts = self.query.split('&').filter(|part| !part.is_empty());
+        let parts = query::parameters(self.query).filter(|part| !part.is_empty());
         parts.map(|part| part.split_once('=').unwrap_or((part, ""))).collect()
     }
 }

@@ -174,6 +174,10 @@ fn put_page(out: &mut Vec<u8>, page: &Page) {
             out.extend_from_slice(&min.to_le_bytes());
             out.extend_from_slice(&max.to_le_bytes());
         }
+        Text::Bytes(hash) => {
+            out.push(4);
+            out.extend_from_slice(&hash.to_le_bytes());
+        }
     }
 }
 
@@ -237,6 +241,7 @@ impl<'a> Reader<'a> {
             }
             [2] => Text::Page([self.long()?, self.long()?, self.long()?, self.long()?]),
             [3] => Text::Size(self.number()?, self.number()?),
+            [4] => Text::Bytes(self.long()?),
             _ => return Err(DecodeError::Window(at)),
         };
         Ok(Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None })
@@ -283,14 +288,15 @@ mod tests {
                 key: url.clone(),
                 url,
                 status: if i % 7 == 6 { 404 } else { 200 },
-                text: match i % 4 {
+                text: match i % 5 {
                     0 => Text::Main(Sketch::of_shingles(i..i + 30).unwrap()),
                     1 => Text::Page([i, 2, 3, 4]),
                     2 => Text::Size(i as u32, 99),
+                    3 => Text::Bytes(i),
                     _ => Text::Unknown,
                 },
                 digest: (i % 3 == 0).then_some(i),
-                bag: (i % 5 == 0).then(|| Bag::of(0..i)),
+                bag: (i % 7 == 0).then(|| Bag::of(0..i)),
                 declared: match i % 6 {
                     0 => Some(Declared::Redirect(target)),
                     1 => Some(Declared::Canonical(target)),

@@ -18,7 +18,7 @@ use crate::url::CrawlUrl;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Text {
-    /// Nothing: not HTML, thin, or not looked at.
+    /// Nothing: thin, or not looked at.
     #[default]
     Unknown,
     /// The sketch of its main text.
@@ -28,6 +28,9 @@ pub enum Text {
     Page([u64; 4]),
     /// The least and greatest size seen, from a server log.
     Size(u32, u32),
+    /// A hash of all bytes of what is no HTML, such as an image, a PDF or plain text: the same bytes
+    /// are the same document, others another one.
+    Bytes(u64),
 }
 
 /// What the site itself says about a page's URL.
@@ -104,10 +107,21 @@ pub(crate) struct Page {
     pub(crate) doc: Option<Doc>,
 }
 
+/// What a document is known by.
+#[derive(Clone, Copy, Debug)]
+enum Known {
+    /// The sketch of its main text.
+    Sketch(Sketch),
+    /// A hash of its bytes.
+    Bytes(u64),
+    /// Another hash, which says nothing beyond this window.
+    Hash,
+}
+
 /// The documents of a window, found again by slices of their sketches.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Documents {
-    sketches: Vec<Option<Sketch>>,
+    known: Vec<Known>,
     junk: Vec<bool>,
     /// The latest document of each slice; the one before it is in `before`.
     slices: HashMap<u32, Doc>,
@@ -136,8 +150,9 @@ impl Documents {
             Text::Main(sketch) => self.of_sketch(sketch, digests),
             Text::Page(hashes) => {
                 let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
-                self.of_hash(xxh3_64(&bytes), None)
+                self.of_hash(xxh3_64(&bytes), Known::Hash)
             }
+            Text::Bytes(hash) => self.of_hash(*hash, Known::Bytes(*hash)),
             Text::Size(..) | Text::Unknown => return None,
         };
         self.junk[doc as usize] |= junk;
@@ -147,7 +162,7 @@ impl Documents {
 
     /// Returns the number of pages beyond the first of each document.
     pub(crate) fn duplicates(&self) -> u32 {
-        self.pages.saturating_sub(u32::try_from(self.sketches.len()).unwrap_or(u32::MAX))
+        self.pages.saturating_sub(u32::try_from(self.known.len()).unwrap_or(u32::MAX))
     }
 
     /// Returns the number of pages whose document is known.
@@ -157,13 +172,13 @@ impl Documents {
 
     /// Returns the document of pages that are known only as what this URL leads to.
     pub(crate) fn of_target(&mut self, target: &str) -> Doc {
-        self.of_hash(xxh3_64(target.as_bytes()), None)
+        self.of_hash(xxh3_64(target.as_bytes()), Known::Hash)
     }
 
     /// Returns true where two documents are certainly different.
     pub(crate) fn differ(&self, a: Doc, b: Doc) -> bool {
-        match (self.sketches[a as usize], self.sketches[b as usize]) {
-            (Some(a), Some(b)) => a.compare(&b) == Likeness::Different,
+        match (self.known[a as usize], self.known[b as usize]) {
+            (Known::Sketch(a), Known::Sketch(b)) => a.compare(&b) == Likeness::Different,
             _ => a != b,
         }
     }
@@ -171,7 +186,11 @@ impl Documents {
     /// Returns what stands for a document among the witnesses of a rule: it stays the same when the
     /// documents are grouped anew.
     pub(crate) fn witness(&self, doc: Doc) -> u64 {
-        self.sketches[doc as usize].map_or(u64::from(doc), |sketch| witness_of(&sketch))
+        match self.known[doc as usize] {
+            Known::Sketch(sketch) => witness_of(&sketch),
+            Known::Bytes(hash) => hash,
+            Known::Hash => u64::from(doc),
+        }
     }
 
     /// Returns the witness that a text is.
@@ -192,7 +211,7 @@ impl Documents {
         let doc = match self.like(sketch) {
             Some(doc) => doc,
             None => {
-                let doc = self.add(Some(*sketch));
+                let doc = self.add(Known::Sketch(*sketch));
                 for (i, slice) in slices(sketch).into_iter().enumerate() {
                     if self.sharing(i, slice).count() < SLICE_MAX {
                         let before = self.slices.insert(slice, doc).unwrap_or(NONE);
@@ -213,7 +232,10 @@ impl Documents {
         let slices = slices(sketch);
         let near = slices.iter().enumerate().flat_map(|(i, slice)| self.sharing(i, *slice));
         let same = near
-            .filter_map(|doc| self.sketches[doc as usize].map(|other| (doc, other)))
+            .filter_map(|doc| match self.known[doc as usize] {
+                Known::Sketch(other) => Some((doc, other)),
+                Known::Bytes(_) | Known::Hash => None,
+            })
             .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
             .max_by_key(|(doc, other)| (other.agreement(sketch), std::cmp::Reverse(*doc)));
         same.map(|(doc, _)| doc)
@@ -227,20 +249,20 @@ impl Documents {
         })
     }
 
-    fn of_hash(&mut self, hash: u64, sketch: Option<Sketch>) -> Doc {
+    fn of_hash(&mut self, hash: u64, known: Known) -> Doc {
         if let Some(doc) = self.hashes.get(&hash) {
             return *doc;
         }
-        let doc = self.add(sketch);
+        let doc = self.add(known);
         self.hashes.insert(hash, doc);
         doc
     }
 
-    fn add(&mut self, sketch: Option<Sketch>) -> Doc {
-        self.sketches.push(sketch);
+    fn add(&mut self, known: Known) -> Doc {
+        self.known.push(known);
         self.junk.push(false);
         self.before.push([NONE; SLOTS / 2]);
-        u32::try_from(self.sketches.len() - 1).unwrap_or(u32::MAX)
+        u32::try_from(self.known.len() - 1).unwrap_or(u32::MAX)
     }
 }
 

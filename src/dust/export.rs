@@ -10,6 +10,7 @@
 
 use std::fmt::Write;
 
+use super::query::Separator;
 use super::rule::{Rule, RuleId, RuleKind, Segment};
 use crate::url::Host;
 
@@ -131,10 +132,11 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
             };
             Ok(around(before, &core, after, to, asks))
         }
-        RuleKind::DropParameter { names, value } => Ok(parameters(names, value.as_deref())),
+        RuleKind::DropParameter { separator: Separator::Semicolon, .. } => Err(BETWEEN_SEMICOLONS),
+        RuleKind::DropParameter { names, value, .. } => Ok(parameters(names, value.as_deref())),
         RuleKind::SetParameter { name, value } => {
             let (name_rx, value_rx) = (regex::escape(name), regex::escape(value));
-            let mut other = format!("=(?!{value_rx}(?:&|{END}))[^& ]*");
+            let mut other = format!("=(?!{value_rx}(?:&|{END}))[^&; ]*");
             if !value.is_empty() {
                 // A name without `=` has no value.
                 other = format!("(?:{other}|(?=&|{END}))");
@@ -213,8 +215,10 @@ fn parameters(names: &[String], value: Option<&str>) -> Vec<Redirect> {
     };
     let one = format!("(?:{}){value}", names.join("|"));
     let redirect = |tail: String, to: &str| Redirect { tail, to: to.to_owned(), to_host: None };
+    // Where it is the only one there may be others between semicolons.
+    let only = one.replace("[^& ]", "[^&; ]");
     vec![
-        redirect(format!("([^? ]*)\\?{one}{END}"), "\u{2}1"),
+        redirect(format!("([^? ]*)\\?{only}{END}"), "\u{2}1"),
         redirect(format!("([^? ]*)\\?{one}&([^? ]*){END}"), "\u{2}1?\u{2}2"),
         redirect(format!("([^? ]*)\\?([^? ]*?)&{one}((?:&[^? ]*)?){END}"), "\u{2}1?\u{2}2\u{2}3"),
     ]
@@ -363,10 +367,16 @@ fn path_case(rule: &Rule) -> Written {
     ))
 }
 
+/// Why a rule for queries like `?a=1;b=2` is left out.
+const BETWEEN_SEMICOLONS: &str = "it drops parameters between semicolons, this format between `&`";
+
 fn clean_param(rule: &Rule) -> Written {
-    let RuleKind::DropParameter { names, value: None } = &rule.rule else {
+    let RuleKind::DropParameter { names, value: None, separator } = &rule.rule else {
         return Err("Clean-param can only drop parameters, whatever their value");
     };
+    if *separator == Separator::Semicolon {
+        return Err(BETWEEN_SEMICOLONS);
+    }
     if rule.scope.path.is_some() {
         return Err(
             "Clean-param holds for every path that begins so, and the rule for no other one",
@@ -378,7 +388,10 @@ fn clean_param(rule: &Rule) -> Written {
 
 fn pywb(rule: &Rule) -> Written {
     let names = match &rule.rule {
-        RuleKind::DropParameter { names, value: None } => names,
+        RuleKind::DropParameter { separator: Separator::Semicolon, .. } => {
+            return Err(BETWEEN_SEMICOLONS);
+        }
+        RuleKind::DropParameter { names, value: None, .. } => names,
         RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => {
             return Err("nothing to do: the keys of its index are already so");
         }
@@ -422,7 +435,7 @@ mod tests {
 
     fn drop(value: Option<&str>) -> RuleKind {
         let names = vec!["sid".to_owned(), "b.c".to_owned()];
-        RuleKind::DropParameter { names, value: value.map(str::to_owned) }
+        RuleKind::drop(names, value.map(str::to_owned))
     }
 
     fn substring(from: &str, to: &str) -> RuleKind {

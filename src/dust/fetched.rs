@@ -52,17 +52,28 @@ impl Fetched {
         let dead =
             matches!(self, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
         let words = audited.words();
-        let alive = words.is_some();
+        let alive = words.is_some() || audited.has_bytes();
         // A page that is known by a dead, forbidden or junk form alone is lost, and so is one that
         // is known by a form with next to no words.
         let is_hidden = self.is_mute() && words >= Some(SUBSTANTIAL_SHINGLES);
         if dead && alive || is_hidden { Finding::Failed } else { agreement(self, audited) }
     }
 
-    /// Returns true for a page without words: a thin one, or one that is no text. Where only the
+    /// Returns true for a page without words: a thin one, or one that is no HTML. Where only the
     /// main text is not known yet there are words.
     pub(crate) fn is_mute(self) -> bool {
-        matches!(self, Fetched::Page { text: Text::Unknown, bag: None, junk: false, .. })
+        let has_text = |text| !matches!(text, Text::Unknown | Text::Bytes(_));
+        matches!(self, Fetched::Page { text, bag: None, junk: false, .. } if !has_text(text))
+    }
+
+    /// Returns true where others can be compared with what this shows.
+    pub(crate) fn can_testify(self) -> bool {
+        self.words().is_some() || self.has_bytes()
+    }
+
+    /// Returns true for what is no HTML, and known by its bytes.
+    fn has_bytes(self) -> bool {
+        matches!(self, Fetched::Page { text: Text::Bytes(_), junk: false, .. })
     }
 
     /// Returns true where a later fetch shows what certainly is not the page that was known.
@@ -132,10 +143,10 @@ pub(crate) fn is_untold(page: &Page) -> bool {
     page.text == Text::Unknown && !page.junk && !looked_at
 }
 
-/// Returns what a page of the window shows, where its main text is known.
+/// Returns what a page of the window shows, where its main text is known, or its bytes are.
 pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
-    let Text::Main(_) = page.text else { return None };
+    let (Text::Main(_) | Text::Bytes(_)) = page.text else { return None };
     let Page { text, digest, bag, junk, .. } = *page;
     (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
 }
@@ -157,7 +168,11 @@ pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
             Likeness::Different => Finding::Failed,
             Likeness::Unsure => Finding::Unclear,
         },
-        (Text::Main(a), Text::Unknown) if a.shingles >= SUBSTANTIAL_SHINGLES => Finding::Failed,
+        (Text::Main(a), Text::Unknown | Text::Bytes(_)) if a.shingles >= SUBSTANTIAL_SHINGLES => {
+            Finding::Failed
+        }
+        (Text::Bytes(a), Text::Bytes(b)) if a == b => Finding::Same,
+        (Text::Bytes(_), Text::Bytes(_)) => Finding::Failed,
         _ => Finding::Unclear,
     }
 }
@@ -209,6 +224,26 @@ mod tests {
         let Fetched::Page { bag, .. } = page(0..300) else { unreachable!("it is a page") };
         let early = Fetched::Page { text: Text::Unknown, digest: Some(1), bag, junk: false };
         assert_eq!(early.judged_by(page(0..300)), Finding::Unclear);
+    }
+
+    /// Of images, PDF and plain text nothing was known, so that no rule was proved by them.
+    #[test]
+    fn what_is_no_html_is_known_by_its_bytes() {
+        let bytes = |hash| Fetched::Page {
+            text: Text::Bytes(hash),
+            digest: Some(hash),
+            bag: None,
+            junk: false,
+        };
+        assert_eq!(bytes(1).judged_by(bytes(1)), Finding::Same);
+        assert_eq!(bytes(1).judged_by(bytes(2)), Finding::Failed);
+        assert!(bytes(1).is_contradicted_by(bytes(2)) && bytes(1).can_testify());
+        assert_eq!(page(0..300).judged_by(bytes(1)), Finding::Failed);
+        assert_eq!(bytes(1).judged_by(page(0..300)), Finding::Failed);
+        assert_eq!(bytes(1).judged_by(page(0..12)), Finding::Unclear);
+        assert_eq!(Fetched::Gone.judged_by(bytes(1)), Finding::Failed);
+        assert_eq!(bytes(1).judged_by(Fetched::Gone), Finding::Failed);
+        assert!(!bytes(1).differs_from(bytes(2)) && !bytes(1).differs_around(bytes(2)));
     }
 
     #[test]

@@ -400,7 +400,7 @@ fn declared_rules_come_first_and_must_still_be_proved() {
     let model = Model { serve: forum };
     let site = Site::new("example.com");
     let mut book = RuleBook::new(Settings::default());
-    let drop = |name: &str| RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let drop = |name: &str| RuleKind::drop(vec![name.to_owned()], None);
     book.declare(&site, drop("id"), Scope::default());
     book.declare(&site, drop("sid"), Scope::default());
     model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
@@ -755,7 +755,7 @@ fn the_more_pairs_agree_the_fewer_are_fetched_and_some_for_ever() {
 #[test]
 fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     let drop = |name: &str| {
-        let rule = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+        let rule = RuleKind::drop(vec![name.to_owned()], None);
         Rule::new(Site::new("example.com"), rule, Scope::default(), Source::Mined, Timestamp::ZERO)
     };
     let (sound, wrong) = (drop("a"), drop("b"));
@@ -884,8 +884,7 @@ fn what_other_rules_merge_anyway_proves_no_rule() {
     let site = Site::new("example.com");
     let rule =
         |kind| Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO);
-    let drop =
-        |name: &str| rule(RuleKind::DropParameter { names: vec![name.to_owned()], value: None });
+    let drop = |name: &str| rule(RuleKind::drop(vec![name.to_owned()], None));
     let (sid, lang) = (drop("sid"), drop("lang"));
     let known = |pages: Vec<Observation>| {
         let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
@@ -928,7 +927,7 @@ fn what_was_taken_out_of_force_does_not_come_back_in_another_form() {
     assert!(shown.book.suspend(rule.id, "as the test says", at));
     shown.book.mine(&site, at).unwrap();
     assert_eq!(found(&shown), []);
-    let other = RuleKind::DropParameter { names: vec!["sid".to_owned()], value: None };
+    let other = RuleKind::drop(vec!["sid".to_owned()], None);
     let other = Rule::new(site.clone(), other, Scope::default(), Source::Mined, at);
     shown.book.import(vec![other.clone()]);
     shown.book.mine(&site, at).unwrap();
@@ -943,7 +942,7 @@ fn many_forms_of_a_few_documents_count_as_few() {
     let agreed = |lists: u64| {
         let pages = (0..lists).map(|list| (format!("/list/{list}"), words(list)));
         let mut shown = Shown::new(pages);
-        let kind = RuleKind::DropParameter { names: vec!["sort".to_owned()], value: None };
+        let kind = RuleKind::drop(vec!["sort".to_owned()], None);
         let (site, at) = (Site::new("example.com"), Timestamp::ZERO);
         let rule = Rule::new(site, kind, Scope::default(), Source::Mined, at);
         shown.book.import(vec![rule.clone()]);
@@ -970,7 +969,7 @@ fn rules_are_proved_on_urls_of_which_nothing_but_their_existence_is_known() {
     let site = Site::new("example.com");
     let rule =
         |kind| Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO);
-    let drop = |name: &str| RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let drop = |name: &str| RuleKind::drop(vec![name.to_owned()], None);
     let (sound, wrong) = (rule(drop("sid")), rule(drop("page")));
     let mut log: Vec<Observation> =
         forum_log().iter().map(|tail| page(url(tail), Text::Unknown)).collect();

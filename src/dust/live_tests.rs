@@ -22,7 +22,7 @@ fn substring(from: &str, to: &str) -> Arc<Rule> {
 }
 
 fn drop(name: &str) -> Arc<Rule> {
-    let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let kind = RuleKind::drop(vec![name.to_owned()], None);
     rule(kind, Scope::default())
 }
 
@@ -49,7 +49,7 @@ fn parameters_are_dropped_set_and_sorted() {
     check(&rules, "http://example.com/a?x=1&sid=1&y=2", "http://example.com/a?x=1&y=2");
     check(&rules, "http://example.com/a?side=1", "http://example.com/a?side=1");
     let value = Some("en".to_owned());
-    let lang = RuleKind::DropParameter { names: vec!["lang".to_owned()], value };
+    let lang = RuleKind::drop(vec!["lang".to_owned()], value);
     let rules = [rule(lang, under("/pub/#"))];
     check(&rules, "http://example.com/pub/12?lang=en", "http://example.com/pub/12");
     check(&rules, "http://example.com/pub/12?lang=de", "http://example.com/pub/12?lang=de");
@@ -157,7 +157,7 @@ fn two_urls_are_united_by_the_rules_alone_without_which_they_would_not_be() {
     assert_eq!(uniting(&both, "&lang=fr", "&page=2"), None);
     // Either would do: the one that is on trial is not needed, and so neither proved nor doubted.
     let value = Some("1".to_owned());
-    let first = RuleKind::DropParameter { names: vec!["sid".to_owned()], value };
+    let first = RuleKind::drop(vec!["sid".to_owned()], value);
     let first = rule(first, Scope::default());
     for (on_trial, proved) in [(&sid, &first), (&first, &sid)] {
         let standing = Standing { on_trial: true, ..Standing::default() };
@@ -187,7 +187,7 @@ fn any_rule() -> impl Strategy<Value = Arc<Rule>> {
     let literal = (text(1..4), text(0..4), any::<bool>())
         .prop_map(|(from, to, at_end)| RuleKind::Substring { from, to, at_start: false, at_end });
     let parameter = ("[ab]", prop::option::of("[ab]"))
-        .prop_map(|(name, value)| RuleKind::DropParameter { names: vec![name], value });
+        .prop_map(|(name, value)| RuleKind::drop(vec![name], value));
     let whole = prop_oneof![Just(RuleKind::SortParameters), Just(RuleKind::PathCase)];
     prop_oneof![literal, parameter, whole].prop_map(|kind| rule(kind, Scope::default()))
 }

@@ -381,7 +381,11 @@ impl RuleBook {
 
     /// Returns which document a page of a site is, as far as that is known of its text.
     pub(super) fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
-        let Fetched::Page { text: Text::Main(text), .. } = shown else { return 0 };
+        let text = match shown {
+            Fetched::Page { text: Text::Main(text), .. } => text,
+            Fetched::Page { text: Text::Bytes(hash), .. } => return hash,
+            _ => return 0,
+        };
         let window = self.miner.window(&url.site());
         window.map_or_else(|| witness_of(&text), |window| window.documents.witness_of_text(&text))
     }

@@ -65,7 +65,7 @@ pub(crate) fn all<'a>(
         }
     }
     for name in PARAMETERS {
-        let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+        let kind = RuleKind::drop(vec![name.to_owned()], None);
         add(kind, Scope::default(), Source::Software);
     }
     for name in INDEXES {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::corpus::{Class, Corpus};
+use super::query::{Separator, name_of};
 use super::rule::{RuleKind, Segment, template};
 use crate::url::{CrawlUrl, Host};
 
@@ -68,28 +69,39 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
 }
 
 /// Proposes to drop parameters: alone, by value, or two and three together, best supported first.
+/// Those that no URL has without each other, such as a column and its order, are proposed together
+/// before each alone: one rule is proved sooner than several.
 pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
-    let mut groups: BTreeMap<Vec<&str>, HashMap<u64, u32>> = BTreeMap::new();
-    let mut values: BTreeMap<(&str, &str), u32> = BTreeMap::new();
+    let mut groups: BTreeMap<(Separator, Vec<&str>), HashMap<u64, u32>> = BTreeMap::new();
+    let mut values: BTreeMap<(Separator, &str, &str), u32> = BTreeMap::new();
     let mut whole: HashMap<u64, ()> = HashMap::new();
     for class in &corpus.classes {
         whole.insert(hash_without(&class.key, &[]), ());
         let Some(query) = class.key.as_url().query() else { continue };
-        let names: BTreeSet<&str> = query.split('&').map(name_of).collect();
-        for part in query.split('&') {
+        let separator = Separator::of(query);
+        let names: BTreeSet<&str> = separator.parts(query).map(name_of).collect();
+        for part in separator.parts(query) {
             if let Some((name, value)) = part.split_once('=') {
-                *values.entry((name, value)).or_default() += 1;
+                *values.entry((separator, name, value)).or_default() += 1;
             }
         }
         let names = names.into_iter().filter(|name| !name.is_empty());
         let names: Vec<&str> = names.take(NAMES_MAX).collect();
         for dropped in subsets(&names) {
             let rest = hash_without(&class.key, &dropped);
-            *groups.entry(dropped).or_default().entry(rest).or_default() += 1;
+            *groups.entry((separator, dropped)).or_default().entry(rest).or_default() += 1;
+        }
+    }
+    let urls = |of: Option<&HashMap<u64, u32>>| of.map_or(0, |rests| rests.values().sum::<u32>());
+    let mut together: BTreeSet<(Separator, Vec<String>)> = BTreeSet::new();
+    for ((separator, names), rests) in groups.iter().filter(|((_, names), _)| names.len() > 1) {
+        let alone = |name: &&str| urls(groups.get(&(*separator, vec![*name])));
+        if names.iter().all(|name| alone(name) == urls(Some(rests))) {
+            together.insert((*separator, names.iter().map(|name| (*name).to_owned()).collect()));
         }
     }
     let mut proposals = Vec::new();
-    for (names, rests) in groups {
+    for ((separator, names), rests) in groups {
         let support = rests
             .iter()
             .filter(|(rest, classes)| **classes > 1 || whole.contains_key(rest))
@@ -97,33 +109,44 @@ pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
         let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let support = u32::try_from(support).unwrap_or(u32::MAX);
         if let [name] = &names[..] {
-            let of_name = values.range((name.as_str(), "")..).take_while(|((n, _), _)| n == name);
+            let of_name = values.range((separator, name.as_str(), "")..);
+            let of_name = of_name.take_while(|((s, n, _), _)| *s == separator && n == name);
             // A value that most URLs of the parameter do not have can still be its default.
             let mut frequent: Vec<_> = of_name.filter(|(_, count)| **count > 2).collect();
             frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            for ((_, value), count) in frequent.into_iter().take(8) {
+            for ((_, _, value), count) in frequent.into_iter().take(8) {
                 let value = Some((*value).to_owned());
-                let kind = RuleKind::DropParameter { names: names.clone(), value };
+                let kind = RuleKind::DropParameter { names: names.clone(), value, separator };
                 proposals.push((kind, support.min(*count)));
             }
         }
-        proposals.push((RuleKind::DropParameter { names, value: None }, support));
+        proposals.push((RuleKind::DropParameter { names, value: None, separator }, support));
     }
     proposals.retain(|(_, support)| *support > 1);
     // Fewer names first, then any value before one value: the general rule is tried first.
-    proposals.sort_by_key(|(kind, support)| {
-        let RuleKind::DropParameter { names, value } = kind else { return (0, false, 0) };
-        (names.len(), value.is_some(), u32::MAX - support)
+    proposals.sort_by_cached_key(|(kind, support)| {
+        let RuleKind::DropParameter { names, value, separator } = kind else {
+            return (0, 0, false, 0);
+        };
+        let is_one = together.contains(&(*separator, names.clone()));
+        let (size, fewest) = if is_one { (0, usize::MAX - names.len()) } else { (names.len(), 0) };
+        (size, fewest, value.is_some(), u32::MAX - support)
     });
     proposals
 }
 
 /// Returns the templates of paths under which a rule would rewrite URLs, most frequent first.
-pub(crate) fn templates(corpus: &Corpus<'_>, names: &[String]) -> Vec<String> {
+pub(crate) fn templates(
+    corpus: &Corpus<'_>,
+    names: &[String],
+    separator: Separator,
+) -> Vec<String> {
     let mut count: BTreeMap<String, u32> = BTreeMap::new();
     for class in &corpus.classes {
         let Some(query) = class.key.as_url().query() else { continue };
-        if query.split('&').any(|part| names.iter().any(|name| name == name_of(part))) {
+        let mut of_query = separator.parts(query).map(name_of);
+        let names_one = of_query.any(|name| names.iter().any(|one| one == name));
+        if names_one && Separator::of(query) == separator {
             *count.entry(template(class.key.path())).or_default() += 1;
         }
     }
@@ -378,20 +401,18 @@ fn same_origin(a: &Class, b: &Class) -> bool {
         && a.key.port() == b.key.port()
 }
 
-fn name_of(part: &str) -> &str {
-    part.split('=').next().unwrap_or_default()
-}
-
 fn hash_without(url: &CrawlUrl, names: &[&str]) -> u64 {
     let mut text = String::with_capacity(url.as_str().len());
     text.push_str(url.host_str());
     text.push_str(url.path());
-    let mut separator = '?';
-    for part in url.as_url().query().into_iter().flat_map(|query| query.split('&')) {
+    let query = url.as_url().query();
+    let between = query.map(Separator::of).unwrap_or_default();
+    let mut before = '?';
+    for part in query.into_iter().flat_map(|query| between.parts(query)) {
         if !names.contains(&name_of(part)) {
-            text.push(separator);
+            text.push(before);
             text.push_str(part);
-            separator = '&';
+            before = between.into();
         }
     }
     xxh3_64(text.as_bytes())

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::query;
 use super::rule::RuleKind;
 use super::sketch::mix;
 use super::validate::{features, server};
@@ -68,7 +69,7 @@ impl Proven {
     /// Returns what is known of a rule before any pair agreed: nothing.
     pub(crate) fn of(rule: &RuleKind) -> Proven {
         let names = match rule {
-            RuleKind::DropParameter { names, value: None } => names.as_slice(),
+            RuleKind::DropParameter { names, value: None, .. } => names.as_slice(),
             RuleKind::SetParameter { name, .. } => std::slice::from_ref(name),
             _ => &[],
         };
@@ -175,8 +176,7 @@ impl Proven {
 
 /// Returns names and hashes of values of a URL's parameters.
 fn parameters(url: &CrawlUrl) -> impl Iterator<Item = (&str, u64)> {
-    let parts = url.as_url().query().unwrap_or_default().split('&');
-    parts.map(|part| {
+    query::parameters(url.as_url().query().unwrap_or_default()).map(|part| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         (name, xxh3_64(value.as_bytes()))
     })
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn values_are_proved_one_by_one_until_some_have_been_and_are_counted_from_there() {
         let names = vec!["a".to_owned(), "b".to_owned()];
-        let mut proven = Proven::of(&RuleKind::DropParameter { names, value: None });
+        let mut proven = Proven::of(&RuleKind::drop(names, None));
         let open = |proven: &Proven, tail: &str| proven.unproven_values(&url(tail)).count();
         for value in 0..7 {
             assert_eq!(open(&proven, &format!("/x?a={value}&c=1")), 1);

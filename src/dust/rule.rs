@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::query::Separator;
 use crate::clock::Timestamp;
 use crate::url::{Host, Site};
 
@@ -90,6 +91,9 @@ pub enum RuleKind {
         /// Drops the parameter only where it has this value: the default value of the site.
         #[serde(default)]
         value: Option<String>,
+        /// Drops it from queries whose parameters are separated so, and from no other ones.
+        #[serde(default, skip_serializing_if = "Separator::is_usual")]
+        separator: Separator,
     },
     /// Gives a parameter this value wherever it is present.
     SetParameter {
@@ -367,6 +371,12 @@ impl RuleId {
 }
 
 impl RuleKind {
+    /// Returns the rule that drops parameters, where they have this value or whatever they have,
+    /// from queries of the usual form.
+    pub fn drop(names: Vec<String>, value: Option<String>) -> RuleKind {
+        RuleKind::DropParameter { names, value, separator: Separator::default() }
+    }
+
     /// Returns a number for the order of application: parameters before substrings, since a
     /// substring rule can hide a parameter.
     pub(crate) fn phase(&self) -> u8 {
@@ -394,7 +404,7 @@ impl RuleKind {
                 }
                 Ok(())
             }
-            RuleKind::DropParameter { names, value } => {
+            RuleKind::DropParameter { names, value, .. } => {
                 if names.is_empty() || names.len() > PARTS_MAX {
                     return Err("it names no parameter, or too many".to_owned());
                 }
@@ -487,15 +497,15 @@ impl fmt::Display for RuleKind {
                     (if *at_start { "^" } else { "" }, if *at_end { "$" } else { "" });
                 write!(f, "\"{start}{from}{end}\" -> \"{start}{to}{end}\"")
             }
-            RuleKind::DropParameter { names, value } => {
+            RuleKind::DropParameter { names, value, separator } => {
                 f.write_str(if names.len() == 1 { "drop parameter " } else { "drop parameters " })?;
                 for (i, name) in names.iter().enumerate() {
                     write!(f, "{}\"{name}\"", if i > 0 { ", " } else { "" })?;
                 }
-                match value {
-                    Some(value) => write!(f, " when \"{value}\""),
-                    None => Ok(()),
+                if let Some(value) = value {
+                    write!(f, " when \"{value}\"")?;
                 }
+                if separator.is_usual() { Ok(()) } else { write!(f, " between \"{separator}\"") }
             }
             RuleKind::SetParameter { name, value } => {
                 write!(f, "set parameter \"{name}\" to \"{value}\"")
@@ -609,10 +619,18 @@ mod tests {
         let (from, to) = (Host::new("www.example.com"), Host::new("example.com"));
         vec![
             (substring, "\"/index.html$\" -> \"/$\""),
-            (RuleKind::DropParameter { names: name("sid"), value: None }, "drop parameter \"sid\""),
+            (RuleKind::drop(name("sid"), None), "drop parameter \"sid\""),
             (
-                RuleKind::DropParameter { names: name("lang"), value: Some("en".into()) },
+                RuleKind::drop(name("lang"), Some("en".into())),
                 "drop parameter \"lang\" when \"en\"",
+            ),
+            (
+                RuleKind::DropParameter {
+                    names: name("js"),
+                    value: None,
+                    separator: Separator::Semicolon,
+                },
+                "drop parameter \"js\" between \";\"",
             ),
             (
                 RuleKind::SetParameter { name: "v".into(), value: "1".into() },

@@ -197,7 +197,7 @@ impl Search<'_> {
         let proposals = propose::parameters(&self.corpus);
         let mut settled: BTreeSet<String> = BTreeSet::new();
         for (kind, support) in proposals {
-            let RuleKind::DropParameter { names, value } = &kind else { continue };
+            let RuleKind::DropParameter { names, value, separator } = &kind else { continue };
             if support < self.settings.support_min || names.iter().any(|n| settled.contains(n)) {
                 continue;
             }
@@ -209,18 +209,20 @@ impl Search<'_> {
                 continue;
             }
             let minimum = self.settings.support_min as usize;
-            for path in propose::templates(&self.corpus, names) {
+            for path in propose::templates(&self.corpus, names, *separator) {
                 let scope = Scope { host: None, path: Some(path) };
                 self.attempt(&kind, &scope, Source::Mined, minimum)?;
             }
-            self.set_instead(names, value.as_deref())?;
+            if separator.is_usual() {
+                self.set_instead(names, value.as_deref())?;
+            }
         }
         Ok(())
     }
 
     /// Where dropping was refuted (the page needs the parameter), its most frequent value stays.
     fn set_instead(&mut self, names: &[String], value: Option<&str>) -> Result<(), RuleError> {
-        let drop = RuleKind::DropParameter { names: names.to_vec(), value: None };
+        let drop = RuleKind::drop(names.to_vec(), None);
         let id = RuleId::of(self.site, &drop, &Scope::default());
         if value.is_some() || !self.refuted.contains(&id) {
             return Ok(());

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::proven::Proven;
+use super::query;
 use super::rule::{Evidence, RuleId, Source, template};
 use super::sketch::mix;
 use crate::url::CrawlUrl;
@@ -362,8 +363,7 @@ pub(super) fn features(url: &CrawlUrl) -> [String; 4] {
     let mut segments = url.path()[1..].split('/');
     let mut segment = || template(segments.next().unwrap_or_default());
     let query = url.as_url().query().unwrap_or_default();
-    let names: BTreeSet<&str> =
-        query.split('&').map(|part| part.split('=').next().unwrap_or_default()).collect();
+    let names: BTreeSet<&str> = query::parameters(query).map(query::name_of).collect();
     let names: Vec<&str> = names.into_iter().collect();
     [server(url), segment(), segment(), names.join("&")]
 }

@@ -190,7 +190,7 @@ fn rules(count: usize) -> RuleSet {
         let (from, to) = (format!("/section{i}/old_"), format!("/section{i}/new?id="));
         rule(RuleKind::Substring { from, to, at_start: true, at_end: false })
     };
-    let drop = |i| rule(RuleKind::DropParameter { names: vec![format!("p{i}")], value: None });
+    let drop = |i| rule(RuleKind::drop(vec![format!("p{i}")], None));
     let index = RuleKind::Substring {
         from: "/index.html".to_owned(),
         to: "/".to_owned(),

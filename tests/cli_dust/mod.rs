@@ -379,7 +379,7 @@ fn a_rule_is_listed_once_however_often_it_was_applied() {
     use crawler::dust::{Rule, RuleFile, RuleKind, RuleState, Scope, Source};
     let place = Place::new();
     let names = vec!["a".to_owned(), "b".to_owned()];
-    let kind = RuleKind::DropParameter { names, value: None };
+    let kind = RuleKind::drop(names, None);
     let site = crawler::url::Site::new("f.example");
     let mut rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
     rule.state = RuleState::Enforced;

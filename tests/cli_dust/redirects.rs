@@ -98,10 +98,8 @@ fn no_session_leads_to_another_host() {
 /// Host and path were one text, so a host whose name goes on was taken for the path.
 #[test]
 fn a_host_ends_where_its_path_begins() {
-    let drop = |value: Option<&str>| RuleKind::DropParameter {
-        names: vec!["sid".to_owned()],
-        value: value.map(str::to_owned),
-    };
+    let drop =
+        |value: Option<&str>| RuleKind::drop(vec!["sid".to_owned()], value.map(str::to_owned));
     let requests = [
         ("shop.com.au", "/p?sid=1"),
         ("shop.com", "/p?sid=1"),

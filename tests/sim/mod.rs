@@ -8,6 +8,7 @@ mod content;
 mod crowd;
 mod declared;
 mod explain;
+mod forms;
 mod found;
 mod groups;
 mod names;

@@ -164,7 +164,7 @@ impl Crawled {
 
 /// Returns a rule of a.test.
 pub(super) fn drop_parameter(name: &str) -> Rule {
-    let kind = RuleKind::DropParameter { names: vec![name.to_owned()], value: None };
+    let kind = RuleKind::drop(vec![name.to_owned()], None);
     let site = CrawlUrl::parse("http://a.test/").expect("a URL").site();
     Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
 }

@@ -15,6 +15,7 @@ use super::{Exit, Failed};
 use crate::archive::{Found, Walked, walk_file};
 use crate::content;
 use crate::content::Bag;
+use crate::crawl::BODY_MIN;
 use crate::crawl::log::{self, Line};
 use crate::dust::input::{self, Batch, Collected, Format};
 use crate::dust::paper::Record;
@@ -202,8 +203,8 @@ fn observed(line: &Line) -> Option<Observation> {
     Some(Observation {
         key: parse(&line.canonical).unwrap_or_else(|| url.clone()),
         status: line.status,
-        text: main_text(line).unwrap_or_default(),
-        digest: line.digest.as_ref().map(|digest| xxh3_64(digest.as_bytes())),
+        text: main_text(line).or_else(|| bytes(line)).unwrap_or_default(),
+        digest: digest(line),
         bag: None,
         declared: redirect
             .map(Declared::Redirect)
@@ -218,6 +219,17 @@ fn observed(line: &Line) -> Option<Observation> {
 fn main_text(line: &Line) -> Option<Text> {
     let sketch: content::Sketch = line.sketch.as_deref()?.parse().ok()?;
     Some(Text::Main(Sketch { mins: *sketch.bytes(), shingles: WORDS_UNKNOWN }))
+}
+
+/// Returns what tells the bytes of what is no HTML, where the line says so.
+fn bytes(line: &Line) -> Option<Text> {
+    let is_body = (200..300).contains(&line.status) && line.size >= BODY_MIN as u64;
+    let is_other = !line.mime.is_empty() && !line.mime.contains("html");
+    digest(line).filter(|_| is_body && is_other).map(Text::Bytes)
+}
+
+fn digest(line: &Line) -> Option<u64> {
+    line.digest.as_ref().map(|digest| xxh3_64(digest.as_bytes()))
 }
 
 fn warc(file: &Path, batch: &mut Batch, logs: &mut Logs) -> Result<(), Failed> {

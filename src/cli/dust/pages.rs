@@ -210,7 +210,8 @@ impl Fetcher for Pages {
                 let extracted = self.extract(&url, &answer);
                 let analysis = self.texts.analyse(&url, &extracted);
                 let whole = answer.truncated.is_none() && !answer.body.is_empty();
-                page_of(whole.then_some(&answer.body[..]), analysis.as_ref(), false)
+                let is_html = extracted.kind == extract::DocumentKind::Html;
+                page_of(whole.then_some(&answer.body[..]), is_html, analysis.as_ref(), false)
             }
             Shown::Gone => Fetched::Gone,
             Shown::Forbidden => Fetched::Forbidden,

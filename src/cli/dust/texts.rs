@@ -176,11 +176,14 @@ impl Texts {
             HostErrors::default().judge(&answer).is_some()
         });
         let canonical = extracted.canonical.filter(|canonical| canonical != url);
-        let shown = page_of(Some(&body[..]), analysis.as_ref(), junk);
+        let is_html = extracted.kind == extract::DocumentKind::Html;
+        let shown = page_of(Some(&body[..]), is_html, analysis.as_ref(), junk);
         if let Fetched::Page { text, bag, digest: of_body, .. } = shown {
-            seen.text = text;
-            seen.bag = bag;
             seen.digest = seen.digest.or(of_body);
+            // A log names the same bytes by the digest that the archive has.
+            let bytes = |hash| seen.digest.map_or(Text::Bytes(hash), Text::Bytes);
+            seen.text = if let Text::Bytes(hash) = text { bytes(hash) } else { text };
+            seen.bag = bag;
         }
         seen.declared = canonical.map(Declared::Canonical);
         seen.junk = junk;
