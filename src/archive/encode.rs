@@ -265,6 +265,9 @@ const REQUEST_TYPE: &str = "application/http; msgtype=request";
 const FIELDS_TYPE: &str = "application/warc-fields";
 const DNS_TYPE: &str = "text/dns";
 
+/// Field of a warcinfo record with the id of the crawl.
+pub(super) const CRAWL_FIELD: &str = "crawl";
+
 /// Returns the warcinfo record that begins a file.
 pub(super) fn warcinfo(
     settings: &Settings,
@@ -288,6 +291,7 @@ pub(super) fn warcinfo(
     fields.add_some("description", Some(&settings.description));
     fields.add_some("robots", Some(&about.robots));
     fields.add_some("http-header-user-agent", Some(&about.user_agent));
+    fields.add_some(CRAWL_FIELD, about.crawl.map(|id| format!("urn:uuid:{id}")));
     let mut bytes = Vec::new();
     record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
     bytes

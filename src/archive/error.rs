@@ -74,6 +74,12 @@ impl ArchiveError {
         }
     }
 
+    /// Returns true if another process writes to the archive.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, ArchiveError::Io { source, .. }
+            if source.kind() == io::ErrorKind::ResourceBusy)
+    }
+
     /// Returns true if the same call may succeed when there is room again.
     pub fn is_full(&self) -> bool {
         matches!(self, ArchiveError::Full { .. })

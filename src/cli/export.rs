@@ -286,6 +286,7 @@ fn write(
         user_agent: agent,
         contact: config.contact.clone(),
         robots: "RFC 9309".to_owned(),
+        crawl: None,
     };
     let now = Clock::system(Timestamp::ZERO).now();
     let Some(target) = &args.out else {

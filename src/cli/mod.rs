@@ -189,8 +189,10 @@ fn exit_of(error: &anyhow::Error) -> Exit {
         Some(CrawlError::Db(db)) => Some(db),
         _ => None,
     });
+    let in_use = error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_in_use);
     match db {
         Some(DbError::Locked { .. }) => Exit::Locked,
+        _ if in_use => Exit::Locked,
         Some(DbError::Missing(_)) => Exit::Nothing,
         Some(DbError::Full) => Exit::Disk,
         _ if full => Exit::Disk,

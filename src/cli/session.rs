@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
+use uuid::Uuid;
 
 use super::machine;
 use super::output::{duration, number};
@@ -189,6 +190,7 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         user_agent: agent.to_owned(),
         contact: config.contact.clone(),
         robots: "RFC 9309".to_owned(),
+        crawl: Some(crawl_id(db)?),
     };
     let position = meta::archive(db)?
         .map(|committed| Position { file: committed.file, offset: committed.offset });
@@ -208,6 +210,18 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         tracing::info!(file = cut.file, bytes = cut.bytes, "cut off what was not committed");
     }
     Ok(archive)
+}
+
+/// Returns the id by which files of this crawl are told from those of others; gives it one.
+fn crawl_id(db: &Db) -> Result<Uuid, Failed> {
+    if let Some(id) = meta::crawl(db)? {
+        return Ok(Uuid::from_u128(id));
+    }
+    let id = Uuid::new_v4();
+    let mut batch = Batch::default();
+    meta::put_crawl(&mut batch, db, &id.as_u128());
+    db.commit(batch)?;
+    Ok(id)
 }
 
 fn parts(
