@@ -14,7 +14,9 @@ use crate::archive::disk::{Disk, FileSystem, Medium};
 use crate::archive::encode::Item;
 use crate::archive::open::open;
 use crate::archive::writer::Writer;
-use crate::archive::{About, ArchiveError, Compression, Opened, Position, Settings, Written};
+use crate::archive::{
+    About, ArchiveError, Compression, Opened, Position, Settings, Written, verify,
+};
 use crate::clock::ByteSize;
 
 /// Returns a directory in memory where there is one: thousands of syncs cost nothing there.
@@ -326,4 +328,34 @@ fn files_of_another_crawl_are_left_alone() {
     let (_, opened) = resume(2, Some(&other));
     let moved: Vec<_> = opened.cuts.iter().filter_map(|cut| cut.moved_to.as_deref()).collect();
     assert!(moved.len() == 1 && moved[0].contains("-00004."), "{moved:?}");
+}
+
+/// Its next run cut it, though copies of finished files are made at any time.
+#[test]
+fn a_file_that_is_finished_ends_with_what_was_committed() {
+    for cdxj in [true, false] {
+        let dir = scratch();
+        let settings = Settings { cdxj, ..settings(dir.path()) };
+        let (mut first, _) = writer(&settings, None);
+        write(&mut first, "/one");
+        let committed = write(&mut first, "/two").position;
+        write(&mut first, "/in-flight");
+        first.finish_at(&committed).unwrap();
+        drop(first);
+        let warc = only(dir.path(), ".warc.gz");
+        assert_eq!(fs::metadata(&warc).unwrap().len(), committed.offset);
+        assert_eq!(verify(dir.path()).unwrap().problems, []);
+        let (_, opened) = writer(&settings, Some(&committed));
+        assert_eq!(opened.cuts, []);
+    }
+    // A file of which nothing was committed is not finished: the next opening moves it aside.
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let (mut first, _) = writer(&settings, None);
+    let committed = write(&mut first, "/one").position;
+    first.finish().unwrap();
+    write(&mut first, "/in-flight");
+    first.finish_at(&committed).unwrap();
+    drop(first);
+    assert!(only(dir.path(), "-00002.warc.gz.open").exists());
 }
