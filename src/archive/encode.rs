@@ -279,6 +279,14 @@ pub(super) fn warcinfo(
     let mut record = Record::new(Kind::Warcinfo, id, &date.to_rfc3339());
     record.field("WARC-Filename", filename);
     record.field("Content-Type", FIELDS_TYPE);
+    let fields = warcinfo_fields(settings, about);
+    let mut bytes = Vec::new();
+    record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
+    bytes
+}
+
+/// Returns what a warcinfo record says of the crawl.
+pub(super) fn warcinfo_fields(settings: &Settings, about: &About) -> WarcFields {
     let part = if settings.is_part_of.is_empty() { &settings.prefix } else { &settings.is_part_of };
     let mut fields = WarcFields::default();
     fields.add("software", &about.software);
@@ -292,9 +300,7 @@ pub(super) fn warcinfo(
     fields.add_some("robots", Some(&about.robots));
     fields.add_some("http-header-user-agent", Some(&about.user_agent));
     fields.add_some(CRAWL_FIELD, about.crawl.map(|id| format!("urn:uuid:{id}")));
-    let mut bytes = Vec::new();
-    record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
-    bytes
+    fields
 }
 
 /// Returns what the payload digest covers. Chunk framing that was cut off cannot be taken away by

@@ -12,7 +12,7 @@ use std::path::Path;
 use uuid::Uuid;
 
 use super::disk::Medium;
-use super::encode::{CRAWL_FIELD, Encoder};
+use super::encode::{CRAWL_FIELD, Encoder, warcinfo_fields};
 use super::error::Named;
 use super::files::{self, Listed, Name, Position, sync_dir};
 use super::reader::{Reader, Record};
@@ -230,7 +230,8 @@ fn resume_at(
     go_on(dir, name, listed, position.offset, before)
 }
 
-/// Opens an unfinished file for appending, or finishes it if the settings are no longer its own.
+/// Opens an unfinished file for appending, or finishes it if the settings are no longer its own, or
+/// what it says of the crawl no longer holds.
 fn go_on(
     dir: &Path,
     name: Name,
@@ -238,19 +239,23 @@ fn go_on(
     end: u64,
     before: &Before<'_>,
 ) -> Result<Option<(OpenFile, Uuid)>, ArchiveError> {
-    let Before { settings, medium, .. } = before;
+    let Before { settings, about, medium } = before;
+    let index_path = dir.join(name.cdxj_open());
+    // What was begun with an index keeps it: half of one would hide the other half's records.
+    let with_index = settings.cdxj || index_path.exists();
     // A crash between the sorted index and the renaming of its file leaves one that is out of date.
-    let index_end = if settings.cdxj { index::restore(dir, &name, &listed.path, end)? } else { 0 };
+    let index_end = if with_index { index::restore(dir, &name, &listed.path, end)? } else { 0 };
     remove_if_any(&dir.join(name.cdxj()))?;
     let gzip = settings.compression == Compression::Gzip;
-    let info = warcinfo_of(&listed.path)?.as_ref().and_then(id_of);
+    // A warcinfo record speaks for all records behind it (WARC/1.1 §6.2).
+    let is_true = |info: &Record| info.block == warcinfo_fields(settings, about).as_bytes();
+    let info = warcinfo_of(&listed.path)?.filter(is_true).as_ref().and_then(id_of);
     let Some(info) = info.filter(|_| name.gzip == gzip) else {
         finish_file(dir, &name)?;
         return Ok(None);
     };
     let warc = medium.open(&listed.path).named("open", &listed.path)?;
-    let index_path = dir.join(name.cdxj_open());
-    let index = match settings.cdxj {
+    let index = match with_index {
         true => Some(medium.open(&index_path).named("open", &index_path)?),
         false => None,
     };

@@ -359,3 +359,37 @@ fn a_file_that_is_finished_ends_with_what_was_committed() {
     drop(first);
     assert!(only(dir.path(), "-00002.warc.gz.open").exists());
 }
+
+/// What was indexed before the kill was all that its index ever had.
+#[test]
+fn a_file_that_was_begun_with_an_index_keeps_it() {
+    for (before, after) in [(true, false), (false, true)] {
+        let dir = scratch();
+        let at = |cdxj| Settings { cdxj, ..settings(dir.path()) };
+        let (mut first, _) = writer(&at(before), None);
+        let committed = write(&mut first, "/one").position;
+        drop(first);
+        let (mut second, _) = writer(&at(after), Some(&committed));
+        write(&mut second, "/two");
+        second.finish().unwrap();
+        assert_eq!(contents(dir.path(), ".gz").1, 2, "{before} {after}");
+    }
+}
+
+/// Records were written under a warcinfo record that names another User-Agent and contact.
+#[test]
+fn a_file_is_not_gone_on_with_where_its_warcinfo_is_no_longer_true() {
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let (mut first, _) = writer(&settings, None);
+    let committed = write(&mut first, "/one").position;
+    drop(first);
+    let resume = |about: About| {
+        let (mut writer, _) =
+            open(settings.clone(), about, Some(&committed), Box::new(FileSystem)).unwrap();
+        write(&mut writer, "/two").at.file
+    };
+    assert_eq!(resume(about()), committed.file);
+    let contact = "mailto:someone.else@example.org".to_owned();
+    assert_ne!(resume(About { contact, ..about() }), committed.file);
+}
