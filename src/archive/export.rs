@@ -71,7 +71,7 @@ pub fn export_warc(
             let file = match &mut source {
                 Some((open, file)) if open.path == listed.path => file,
                 _ => {
-                    let file = File::open(&listed.path).named("read", &listed.path)?;
+                    let file = listed.read().named("read", &listed.path)?;
                     &mut source.insert((listed.clone(), file)).1
                 }
             };

@@ -141,6 +141,24 @@ pub(super) struct Listed {
     pub(super) open: bool,
 }
 
+impl Listed {
+    /// Returns where it is now: a file that grew when it was listed may have been finished since.
+    pub(super) fn path_now(&self) -> PathBuf {
+        let finished = self.path.with_file_name(&self.file);
+        if self.open && finished.exists() { finished } else { self.path.clone() }
+    }
+
+    /// Opens it for reading, wherever it is now.
+    pub(super) fn read(&self) -> io::Result<fs::File> {
+        match fs::File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::File::open(self.path_now())
+            }
+            opened => opened,
+        }
+    }
+}
+
 /// Forces a directory's entries to the disk: without it, a renamed file may come back under its old
 /// name after a power cut.
 pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {

@@ -14,7 +14,7 @@ use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::error::Named;
-use super::files::{self, Name};
+use super::files::{self, Listed, Name};
 use super::walk::Selection;
 use super::{About, ArchiveError, Exported, Settings, export_warc, index};
 use crate::clock::Timestamp;
@@ -41,9 +41,9 @@ pub fn export_wacz(
         for listed in files::list(dir).named("list", dir)? {
             let name = Name::parse(&listed.file).filter(|_| !listed.open);
             let index = name.map(|name| dir.join(name.cdxj()));
-            let warc = Warc::of(listed.file, listed.path, index)?;
+            let warc = Warc::of(listed, index)?;
             // Of one that was just begun there may be nothing yet.
-            if warc.length > 0 || !listed.open {
+            if warc.length > 0 || !warc.listed.open {
                 warcs.push(warc);
             }
         }
@@ -54,7 +54,8 @@ pub fn export_wacz(
     part.push(".part.warc.gz");
     let part = PathBuf::from(part);
     let packed = export_warc(dir, selection, &part, settings, about, now).and_then(|exported| {
-        let done = pack(vec![Warc::of(file, part.clone(), None)?], target, settings, about, now)?;
+        let listed = Listed { path: part.clone(), file, open: false };
+        let done = pack(vec![Warc::of(listed, None)?], target, settings, about, now)?;
         Ok(Exported { records: done.records, bytes: done.bytes, ..exported })
     });
     // Its records are in the package now, or nowhere.
@@ -64,8 +65,7 @@ pub fn export_wacz(
 
 /// A file to pack, and its index lines.
 struct Warc {
-    file: String,
-    path: PathBuf,
+    listed: Listed,
     /// Bytes of whole records.
     length: u64,
     lines: Lines,
@@ -79,14 +79,14 @@ enum Lines {
 }
 
 impl Warc {
-    fn of(file: String, path: PathBuf, index: Option<PathBuf>) -> Result<Self, ArchiveError> {
+    fn of(listed: Listed, index: Option<PathBuf>) -> Result<Self, ArchiveError> {
         if let Some(index) = index.filter(|index| index.exists()) {
-            let length = fs::metadata(&path).named("read", &path)?.len();
-            return Ok(Warc { file, path, length, lines: Lines::Beside(index) });
+            let length = fs::metadata(&listed.path).named("read", &listed.path)?.len();
+            return Ok(Warc { listed, length, lines: Lines::Beside(index) });
         }
-        let mut scan = index::scan(&path, 0, &file)?;
+        let mut scan = index::scan(&listed.path_now(), 0, &listed.file)?;
         scan.lines.sort_unstable();
-        Ok(Warc { file, path, length: scan.end, lines: Lines::Made(scan.lines) })
+        Ok(Warc { listed, length: scan.end, lines: Lines::Made(scan.lines) })
     }
 
     fn lines(&self) -> Result<Box<dyn Iterator<Item = io::Result<String>> + '_>, ArchiveError> {
@@ -109,12 +109,16 @@ fn merged(
     let mut heads = BinaryHeap::new();
     for (i, source) in sources.iter_mut().enumerate() {
         heads.extend(
-            source.next().transpose().named("read", &warcs[i].path)?.map(|l| Reverse((l, i))),
+            source
+                .next()
+                .transpose()
+                .named("read", &warcs[i].listed.path)?
+                .map(|line| Reverse((line, i))),
         );
     }
     while let Some(Reverse((line, i))) = heads.pop() {
         each(&line)?;
-        let next = sources[i].next().transpose().named("read", &warcs[i].path)?;
+        let next = sources[i].next().transpose().named("read", &warcs[i].listed.path)?;
         heads.extend(next.map(|line| Reverse((line, i))));
     }
     Ok(())
@@ -221,10 +225,10 @@ fn pack(
 }
 
 fn add_warc(package: &mut Package<'_>, warc: &Warc) -> Result<(), ArchiveError> {
-    let path = format!("archive/{}", warc.file);
-    let source = File::open(&warc.path).named("read", &warc.path)?;
+    let path = format!("archive/{}", warc.listed.file);
+    let source = warc.listed.read().named("read", &warc.listed.path)?;
     let mut entry = package.begin(&path, warc.length >= u64::from(u32::MAX))?;
-    io::copy(&mut source.take(warc.length), &mut entry).named("copy", &warc.path)?;
+    io::copy(&mut source.take(warc.length), &mut entry).named("copy", &warc.listed.path)?;
     let (hash, bytes) = entry.end();
     package.list(&path, &hash, bytes);
     Ok(())

@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use regex::Regex;
 
-use super::captures::{START, about, settings};
+use super::captures::{START, about, plain, settings};
 use super::samples::{records, sample_dir, write_all};
+use crate::archive::disk::FileSystem;
+use crate::archive::encode::Item;
+use crate::archive::open::open;
 use crate::archive::{
     Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc, verify,
+    walk,
 };
 
 fn select(change: impl FnOnce(&mut Selection)) -> Selection {
@@ -128,4 +133,27 @@ async fn a_wacz_holds_the_files_their_index_and_the_pages() {
         assert!(pages.contains("{\"id\":\"page-0\",\"url\":\"http"), "{pages}");
     }
     assert!(super::samples::finished(&dir, ".part.warc.gz").is_empty());
+}
+
+/// The file was listed under the name that it had while it grew, and not found under it.
+#[test]
+fn a_file_that_is_finished_during_an_export_is_found_under_its_new_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
+    for path in ["/one", "/two"] {
+        let item = Item::Visit(Arc::new(plain(path, path.as_bytes())));
+        let encoded = writer.encoder.encode(&item, writer.info.get());
+        writer.write(&item, encoded).unwrap();
+        if path == "/one" {
+            writer.finish().unwrap();
+        }
+    }
+    let mut found = Vec::new();
+    let walked = walk(dir.path(), &Selection::default(), 0, |one, _| {
+        found.push(one.head.uri().to_owned());
+        writer.finish()
+    });
+    assert_eq!(walked.unwrap().damages, []);
+    assert_eq!(found, ["http://example.org/one", "http://example.org/two"]);
 }
