@@ -50,14 +50,26 @@ pub fn export_warc(
     about: &About,
     now: Timestamp,
 ) -> Result<Exported, ArchiveError> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    write_warc(dir, selection, (target, &name), settings, about, now)
+}
+
+/// Does the same for a file that will have another name, which its warcinfo record says.
+pub(super) fn write_warc(
+    dir: &Path,
+    selection: &Selection,
+    (target, name): (&Path, &str),
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
     let (wanted, originals) = wanted_ids(dir, selection)?;
     let gzip = target.extension().is_some_and(|extension| extension == "gz");
     let compression = if gzip { Compression::Gzip } else { Compression::None };
     let settings = Settings { compression, ..settings.clone() };
     let form = Form { compression, level: settings.level };
     let mut out = BufWriter::new(File::create_new(target).named("create", target)?);
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let info = warcinfo(&settings, about, Uuid::new_v4(), &name, now);
+    let info = warcinfo(&settings, about, Uuid::new_v4(), name, now);
     let bytes = info.len() as u64;
     let mut exported = Exported { records: 1, bytes, originals, ..Exported::default() };
     out.write_all(&info).named("write", target)?;

@@ -14,9 +14,10 @@ use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::error::Named;
+use super::export::write_warc;
 use super::files::{self, Listed, Name};
 use super::walk::Selection;
-use super::{About, ArchiveError, Exported, Settings, export_warc, index};
+use super::{About, ArchiveError, Exported, Settings, index};
 use crate::clock::Timestamp;
 
 /// Lines of the index that share one gzip member, as pywb's tools have it.
@@ -53,7 +54,8 @@ pub fn export_wacz(
     let mut part = target.as_os_str().to_owned();
     part.push(".part.warc.gz");
     let part = PathBuf::from(part);
-    let packed = export_warc(dir, selection, &part, settings, about, now).and_then(|exported| {
+    let packed = write_warc(dir, selection, (&part, &file), settings, about, now);
+    let packed = packed.and_then(|exported| {
         let listed = Listed { path: part.clone(), file, open: false };
         let done = pack(vec![Warc::of(listed, None)?], target, settings, about, now)?;
         Ok(Exported { records: done.records, bytes: done.bytes, ..exported })
@@ -257,7 +259,7 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     };
     merged(warcs, |line| {
         if block.is_empty() {
-            first = line.split('{').next().unwrap_or_default().trim_end().to_owned();
+            first = key_and_time(line).to_owned();
         }
         block.extend_from_slice(line.as_bytes());
         block.push(b'\n');
@@ -272,6 +274,12 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     package.list("indexes/index.cdx.gz", &hash, bytes);
     package.add("indexes/index.idx", second.as_bytes())?;
     Ok(lines)
+}
+
+/// Returns what a line is found by. A key has no spaces, but may have braces.
+fn key_and_time(line: &str) -> &str {
+    let end = memchr::memchr_iter(b' ', line.as_bytes()).nth(1);
+    end.map_or(line, |end| &line[..end])
 }
 
 /// Adds the list of pages: every HTML document that was answered with 200, also where it is a
@@ -313,7 +321,9 @@ impl Line<'_> {
     }
 
     fn is(&self, field: &str, want: &[&str]) -> bool {
-        self.json[field].as_str().is_some_and(|value| want.contains(&value))
+        // Names of media types are compared in any case (RFC 9110 §8.3.1).
+        let is_one = |value: &str| want.iter().any(|want| value.eq_ignore_ascii_case(want));
+        self.json[field].as_str().is_some_and(is_one)
     }
 
     fn is_page(&self) -> bool {
