@@ -14,7 +14,7 @@ use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::error::Named;
-use super::export::write_warc;
+use super::export::{write_warc, write_whole};
 use super::files::{self, Listed, Name};
 use super::walk::Selection;
 use super::{About, ArchiveError, Exported, Settings, index};
@@ -194,14 +194,24 @@ fn pack(
     about: &About,
     now: Timestamp,
 ) -> Result<Exported, ArchiveError> {
-    let file = BufWriter::new(File::create_new(target).named("create", target)?);
-    let mut package =
-        Package { zip: ZipWriter::new(file), target, resources: Vec::new(), bytes: 0 };
-    for warc in &warcs {
+    write_whole(target, |file| pack_into(file, &warcs, target, settings, about, now))
+}
+
+fn pack_into(
+    file: File,
+    warcs: &[Warc],
+    target: &Path,
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
+    let zip = ZipWriter::new(BufWriter::new(file));
+    let mut package = Package { zip, target, resources: Vec::new(), bytes: 0 };
+    for warc in warcs {
         add_warc(&mut package, warc)?;
     }
-    let records = add_index(&mut package, &warcs)?;
-    add_pages(&mut package, &warcs)?;
+    let records = add_index(&mut package, warcs)?;
+    add_pages(&mut package, warcs)?;
     let title = match &settings.is_part_of {
         part if part.is_empty() => &settings.prefix,
         part => part,
@@ -220,17 +230,17 @@ fn pack(
     let digest = json!({"path": "datapackage.json", "hash": hash});
     package.add("datapackage-digest.json", format!("{digest:#}").as_bytes())?;
     let Package { zip, bytes, .. } = package;
-    let file = zip.finish().map_err(io::Error::from).named("write", target)?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-    file.and_then(|file| file.sync_all()).named("write", target)?;
+    let mut file = zip.finish().map_err(io::Error::from).named("write", target)?;
+    file.flush().named("write", target)?;
     Ok(Exported { records, bytes, ..Exported::default() })
 }
 
 fn add_warc(package: &mut Package<'_>, warc: &Warc) -> Result<(), ArchiveError> {
-    let path = format!("archive/{}", warc.listed.file);
+    let (path, target) = (format!("archive/{}", warc.listed.file), package.target);
     let source = warc.listed.read().named("read", &warc.listed.path)?;
     let mut entry = package.begin(&path, warc.length >= u64::from(u32::MAX))?;
-    io::copy(&mut source.take(warc.length), &mut entry).named("copy", &warc.listed.path)?;
+    let copied = io::copy(&mut source.take(warc.length), &mut entry);
+    copied.map_err(|why| ArchiveError::copy(&warc.listed.path, target, why))?;
     let (hash, bytes) = entry.end();
     package.list(&path, &hash, bytes);
     Ok(())

@@ -1,6 +1,5 @@
 //! `crawler export`: what the archive holds, in the forms that others read.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,8 @@ use super::output::{bytes, number};
 use super::terminal::Stdout;
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
-    About, Exported, Selection, export_aliases, export_cdxj, export_jsonl, export_wacz, export_warc,
+    About, ArchiveError, Exported, Selection, export_aliases, export_cdxj, export_jsonl,
+    export_wacz, export_warc, write_whole,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
 use crate::config::{self, Config};
@@ -184,14 +184,12 @@ fn data_set(
             let software = format!("{}/{}", config.name, env!("CARGO_PKG_VERSION"));
             export_parquet(reader, &wanted, &software, target)?
         }
-        (Some(target), _) => {
-            let file =
-                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+        (Some(target), _) => write_whole(target, |file| {
             let mut out = BufWriter::new(file);
             let written = export_text(reader, &wanted, args.all, &mut out)?;
-            out.flush().with_context(|| format!("write {}", target.display()))?;
-            written
-        }
+            out.flush().map_err(|why| ArchiveError::write(target, why))?;
+            Ok::<_, Failed>(written)
+        })?,
         (None, _) => {
             let mut out = BufWriter::new(Stdout);
             let written = export_text(reader, &wanted, args.all, &mut out)?;
@@ -301,14 +299,12 @@ fn write(
     Ok(match format {
         Format::Warc => export_warc(dir, selection, target, &config.archive, &about, now)?,
         Format::Wacz => export_wacz(dir, selection, target, &config.archive, &about, now)?,
-        Format::Cdxj | Format::Aliases | Format::Jsonl => {
-            let file =
-                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+        Format::Cdxj | Format::Aliases | Format::Jsonl => write_whole(target, |file| {
             let mut out = BufWriter::new(file);
             let exported = lines(config, format, dir, selection, text_max, &mut out)?;
-            out.flush().with_context(|| format!("write {}", target.display()))?;
-            exported
-        }
+            out.flush().map_err(|why| ArchiveError::write(target, why))?;
+            Ok::<_, Failed>(exported)
+        })?,
         Format::Parquet | Format::Text => unreachable!("data sets have their own way"),
     })
 }
