@@ -405,7 +405,7 @@ fn selection(args: &ExportArgs) -> Result<Selection, Failed> {
         mimes: args.mime.clone(),
         statuses: args.status.iter().map(|text| status_of(text)).collect::<Result<_, _>>()?,
         since: time("since", &args.since, "T00:00:00Z")?,
-        until: time("until", &args.until, "T23:59:59Z")?,
+        until: time("until", &args.until, "T23:59:59.999Z")?,
     })
 }
 
@@ -430,4 +430,27 @@ fn status_of(text: &str) -> Result<String, Failed> {
         return Ok(status);
     }
     Err(Failed::with(Exit::Usage, format!("--status {text}: this is none; write 404 or 4xx")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ExportArgs,
+    }
+
+    /// Captures have milliseconds: those of its last second were left out.
+    #[test]
+    fn a_day_that_ends_a_selection_belongs_to_it_as_a_whole() {
+        let line = Line::parse_from(["export", "--since", "2026-01-31", "--until", "2026-01-31"]);
+        let selection = selection(&line.args).expect("both are days");
+        let at = |text| Timestamp::from_rfc3339(text);
+        assert_eq!(selection.since, at("2026-01-31T00:00:00.000Z"));
+        assert_eq!(selection.until, at("2026-01-31T23:59:59.999Z"));
+    }
 }
