@@ -11,7 +11,7 @@ use super::near::{self, NearMode};
 use super::readmit::shows_a_page;
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
-use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::visit::{PageFacts, Visit, payload_key, retry_after, robots_outcome};
 use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
@@ -436,8 +436,8 @@ impl State {
             }
         }
         if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
-            let digest = xxhash_rust::xxh3::xxh3_128(&answer.payload);
-            self.note_first(batch, contents::Kind::Payload, digest, waiting, visit)?;
+            let key = payload_key(answer);
+            self.note_first(batch, contents::Kind::Payload, key, waiting, visit)?;
         }
         Ok(standing)
     }

@@ -521,8 +521,15 @@ fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError
     if answer.payload.is_empty() || answer.status != 200 || answer.truncated.is_some() {
         return Ok(None);
     }
-    let digest = Fingerprint(xxhash_rust::xxh3::xxh3_128(&answer.payload));
-    contents::get(&task.tools.db, contents::Kind::Payload, digest.0)
+    contents::get(&task.tools.db, contents::Kind::Payload, payload_key(answer))
+}
+
+/// Returns what a payload is known by. Replayers take the head from a revisit record and the body
+/// from the record that it names: where the two are not framed alike, they show chunk sizes.
+pub(super) fn payload_key(answer: &Answer) -> u128 {
+    let framing = answer.header_text("transfer-encoding").map(|text| text.to_ascii_lowercase());
+    let seed = framing.map_or(0, |framing| xxhash_rust::xxh3::xxh3_64(framing.as_bytes()));
+    xxhash_rust::xxh3::xxh3_128_with_seed(&answer.payload, seed)
 }
 
 /// Returns the capture that an answer of 304 speaks of.
@@ -639,19 +646,17 @@ pub fn retry_after(answer: &Answer) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Returns what is read from an answer of the year 2026 with this Retry-After and Date.
-    fn read(asked: &str, date: Option<&str>) -> Option<u64> {
-        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned().into());
-        let mut headers = vec![named("retry-after", asked)];
-        headers.extend(date.map(|date| named("date", date)));
-        let answer = Answer {
+    /// Returns an answer of the year 2026 with these headers.
+    fn answer(headers: &[(&str, &str)]) -> Answer {
+        let named = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned().into());
+        Answer {
             status: 503,
             version: crate::fetch::HttpVersion::Http11,
-            headers,
+            headers: headers.iter().map(named).collect(),
             request_block: Default::default(),
             head_block: Default::default(),
             wire_body: Default::default(),
-            payload: Default::default(),
+            payload: "a page".into(),
             body: Default::default(),
             truncated: None,
             address: [127, 0, 0, 1].into(),
@@ -659,8 +664,27 @@ mod tests {
             began: Timestamp::from_millis(1_790_000_000_000),
             timing: Default::default(),
             asked_to_sign: false,
-        };
-        retry_after(&answer).map(|asked| asked.as_secs())
+        }
+    }
+
+    /// Returns what is read from an answer with this Retry-After and Date.
+    fn read(asked: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = vec![("retry-after", asked)];
+        headers.extend(date.map(|date| ("date", date)));
+        retry_after(&answer(&headers)).map(|asked| asked.as_secs())
+    }
+
+    /// pywb showed a page that came with a length, and repeats one that came in chunks, with the
+    /// sizes of those chunks in it.
+    #[test]
+    fn a_payload_repeats_none_that_is_framed_otherwise() {
+        let key = |framing: &[(&str, &str)]| payload_key(&answer(framing));
+        let (plain, chunked) = (key(&[]), key(&[("transfer-encoding", "chunked")]));
+        assert_ne!(plain, chunked);
+        assert_eq!(plain, xxhash_rust::xxh3::xxh3_128(b"a page"), "as states have it");
+        assert_eq!(plain, key(&[("content-length", "6")]));
+        assert_eq!(chunked, key(&[("transfer-encoding", "Chunked")]));
+        assert_ne!(chunked, key(&[("transfer-encoding", "gzip, chunked")]));
     }
 
     #[test]
