@@ -119,7 +119,10 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Listed>> {
         let Some(file) = file_name.to_str() else { continue };
         let is_warc = |name: &str| name.ends_with(".warc") || name.ends_with(".warc.gz");
         let bare = file.strip_suffix(OPEN);
-        if is_warc(bare.unwrap_or(file)) && entry.file_type()?.is_file() {
+        // One that was moved to a larger disk may have left a link; where that leads nowhere, it is
+        // not there.
+        let is_file = || fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file());
+        if is_warc(bare.unwrap_or(file)) && is_file() {
             files.push(Listed {
                 path: entry.path(),
                 file: bare.unwrap_or(file).to_owned(),

@@ -230,3 +230,20 @@ async fn a_packed_file_calls_itself_as_its_package_does() {
     fs::write(&copy, entry(&target, &format!("archive/{name}"))).unwrap();
     assert_eq!(records(&copy)[0].head.get("WARC-Filename"), Some(name));
 }
+
+/// It was left out of exports and checks, without a word.
+#[tokio::test]
+async fn a_file_that_was_moved_and_left_a_link_is_part_of_the_archive() {
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write_all(settings(dir.path())).await;
+    let everything = Selection::default();
+    let before = uris(dir.path(), &everything);
+    let file = super::samples::finished(dir.path(), ".warc.gz").remove(0);
+    let moved = elsewhere.path().join("moved");
+    fs::copy(&file, &moved).unwrap();
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&moved, &file).unwrap();
+    assert_eq!(uris(dir.path(), &everything), before);
+    fs::remove_file(&moved).unwrap();
+    assert!(uris(dir.path(), &everything).is_empty());
+}
