@@ -20,7 +20,7 @@ use crate::config::{self, Config};
 use crate::dataset::{Purpose, Reader, Wanted, Written, export_parquet, export_text};
 use crate::db::families::suppressed;
 use crate::fetch::user_agent;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Host};
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -411,11 +411,7 @@ fn selection(args: &ExportArgs) -> Result<Selection, Failed> {
 
 /// Reads a host name, also one with letters beyond ASCII.
 fn host_of(text: &str) -> Result<String, Failed> {
-    let url = CrawlUrl::parse(&format!("http://{text}/")).ok();
-    // Only an address of IPv6, in brackets, has colons.
-    let has_port = text.contains(':') && !text.ends_with(']');
-    let is_bare = !text.is_empty() && !has_port && !text.contains(['/', '?', '#', '@']);
-    url.filter(|_| is_bare).map(|url| url.host_str().to_owned()).ok_or_else(|| {
+    Host::named(text).map(|host| host.as_str().to_owned()).ok_or_else(|| {
         let why = format!("--host {text}: this is no host; write a name, as example.org");
         Failed::with(Exit::Usage, why)
     })

@@ -650,6 +650,13 @@ impl State {
         Ok(())
     }
 
+    /// Returns why the host of a URL may not be asked for anything. A pattern that fits the URL
+    /// alone, such as one for text files, does not speak of its robots.txt.
+    fn excludes_host_of(&self, url: &CrawlUrl) -> Option<Reason> {
+        let home = url.join("/").ok()?;
+        self.filter.excludes(url).filter(|_| self.filter.excludes(&home).is_some())
+    }
+
     /// A redirect of robots.txt is fetched under a lease of the host that it leads to.
     fn follow_robots(
         &mut self,
@@ -667,6 +674,10 @@ impl State {
             return Ok(self.change_host(id, |record| record.pace.hold_until(later))?);
         }
         if host != origin.host {
+            if let Some(reason) = self.excludes_host_of(&target) {
+                let why = format!("it redirects to {host}, which is not asked: {reason}");
+                return self.lose_robots(batch, origin, why, now);
+            }
             let id = self.host_id(&host)?;
             let status = self.host(id)?.map(|record| record.status);
             if let Some(HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. }) =

@@ -618,18 +618,24 @@ fn broken_off(why: Truncated) -> Option<&'static str> {
 }
 
 fn max_age(answer: &Answer) -> Option<Duration> {
-    let control = answer.header_text("cache-control")?.to_ascii_lowercase();
-    let directive = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
-    directive.trim().parse().ok().map(Duration::from_secs)
+    answer.header_texts("cache-control").find_map(|control| {
+        let control = control.to_ascii_lowercase();
+        let said = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
+        // The quoted form is to be read as well (RFC 9111 §5.2).
+        said.trim().trim_matches('"').parse().ok().map(Duration::from_secs)
+    })
 }
 
 /// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from that of the
 /// answer, where it has one, since the server's clock may be wrong. One that asks for no rest says
-/// nothing.
+/// nothing, and one that asks for longer than a year counts as a year.
 pub fn retry_after(answer: &Answer) -> Option<Duration> {
     let text = answer.header_text("retry-after")?;
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let asked = match text.parse::<u64>() {
         Ok(secs) => Duration::from_secs(secs.min(RETRY_AFTER_MAX)),
+        // More than the number holds.
+        Err(_) if is_number => Duration::from_secs(RETRY_AFTER_MAX),
         Err(_) => {
             let until = httpdate::parse_http_date(&text).ok()?;
             let date = answer.header_text("date");
@@ -688,10 +694,20 @@ mod tests {
     }
 
     #[test]
+    fn how_long_a_robots_txt_may_be_kept_is_found_in_any_of_its_fields() {
+        let two = [("cache-control", "public"), ("cache-control", "no-transform, Max-Age=60")];
+        assert_eq!(max_age(&answer(&two)), Some(Duration::from_secs(60)));
+        let quoted = [("cache-control", "max-age=\"60\"")];
+        assert_eq!(max_age(&answer(&quoted)), Some(Duration::from_secs(60)));
+        assert_eq!(max_age(&answer(&[("cache-control", "s-maxage=60")])), None);
+    }
+
+    #[test]
     fn a_wish_to_be_left_alone_is_read_by_the_clock_of_the_server() {
         let until = "Mon, 21 Sep 2026 14:13:50 GMT";
         assert_eq!(read("120", None), Some(120));
         assert_eq!(read("999999999999", None), Some(RETRY_AFTER_MAX));
+        assert_eq!(read(&"9".repeat(40), None), Some(RETRY_AFTER_MAX), "more than a number holds");
         assert_eq!(read(until, None), Some(30), "our clock shows 14:13:20");
         assert_eq!(read(until, Some("Mon, 21 Sep 2026 14:12:50 GMT")), Some(60));
         assert_eq!(read(until, Some("Mon, 21 Sep 2026 16:12:50 GMT")), None, "it is over");
