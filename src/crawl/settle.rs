@@ -408,6 +408,11 @@ impl State {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
         let mut standing = self.settle_text(batch, admitted, facts, now)?;
+        let whole =
+            answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none();
+        if whole {
+            self.settle_payload(batch, admitted, facts, now)?;
+        }
         self.slow_down(admitted, visit, standing.slower)?;
         let mut stale = false;
         self.change_host(admitted.lease.host, |record| {
@@ -435,7 +440,7 @@ impl State {
                 near::add(&self.db, batch, &self.repeats.near, waiting.fingerprint, analysis)?;
             }
         }
-        if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
+        if whole {
             let key = payload_key(answer);
             self.note_first(batch, contents::Kind::Payload, key, waiting, visit)?;
         }
