@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
+use crate::url::Host;
 use crate::{
     archive, content, crawl, dashboard, db, dns, extract, fetch, filter, frontier, robots,
 };
@@ -286,7 +287,13 @@ pub fn read(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, Co
     check(&config).map_err(|(key, message)| {
         let error = ConfigError { key, message, ..ConfigError::at(name) };
         // What overrides the file is to blame for itself.
-        match overrides.iter().rev().find(|change| change.key == error.key) {
+        let is_within = |change: &&Override| {
+            change
+                .key
+                .strip_prefix(&error.key)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        match overrides.iter().rev().find(is_within) {
             Some(change) => ConfigError { place: place_of(change), ..error },
             None => {
                 let (line, column) = Places::of(text).line_column(&error.key).unzip();
@@ -554,11 +561,7 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     if let Some((key, message)) = config.politeness.problem() {
         return Err((format!("politeness.{key}"), message));
     }
-    for (host, changed) in &config.host {
-        if let Some((key, message)) = config.politeness.with(changed).problem() {
-            return Err((format!("host.\"{host}\".{key}"), message));
-        }
-    }
+    check_hosts(config)?;
     below("robots", config.robots.check())?;
     below("fetch", config.fetch.check())?;
     if config.fetch.robots_body_max <= config.robots.max_bytes {
@@ -582,6 +585,27 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     if config.name.is_empty() || !config.name.chars().all(token) {
         let message = "must be letters, `-` and `_` only: it is the product token of RFC 9309";
         return Err(("name".to_owned(), message.to_owned()));
+    }
+    Ok(())
+}
+
+/// Checks the politeness of single hosts: under a key that is no host's name it would do nothing.
+fn check_hosts(config: &Config) -> Result<(), (String, String)> {
+    let mut named: BTreeMap<Host, &str> = BTreeMap::new();
+    for (name, changed) in &config.host {
+        let table =
+            if name.contains('.') { format!("host.\"{name}\"") } else { format!("host.{name}") };
+        let Some(host) = Host::named(name) else {
+            let message = "is no host name: write `[host.\"www.example.org\"]`, without scheme, \
+                           port or path; it holds for this name alone";
+            return Err((table, message.to_owned()));
+        };
+        if let Some(other) = named.insert(host, name) {
+            return Err((table, format!("is the same host as `{other}`")));
+        }
+        if let Some((key, message)) = config.politeness.with(changed).problem() {
+            return Err((format!("{table}.{key}"), message));
+        }
     }
     Ok(())
 }
@@ -656,6 +680,26 @@ mod tests {
             );
         }
         check_error("contact = \n", "FILE:1:");
+    }
+
+    /// Whatever stood there was taken, and what no host has for its name changed nothing.
+    #[test]
+    fn the_politeness_of_a_host_is_that_of_a_name_that_a_host_can_have() {
+        let error = |text: &str| read("FILE", text, &[]).unwrap_err();
+        for key in ["https://a.example", "a.example:81", "a.example/x", "*.example", "", "a b"] {
+            let error = error(&format!("[host.\"{key}\"]\nmin_delay = \"9s\"\n"));
+            assert!(error.message.starts_with("is no host name"), "{key}: {error}");
+            assert!(error.line == Some(1) && error.key.contains(key), "{key}: {error}");
+        }
+        let error = error("host.\"A.example\".factor = 9\nhost.\"a.example.\".factor = 8\n");
+        assert_eq!(error.message, "is the same host as `A.example`");
+        assert_eq!((error.line, error.key.as_str()), (Some(2), "host.\"a.example.\""));
+        let (key, value) = ("host.\"*.example\".factor".to_owned(), "3".to_owned());
+        let flag = Override { key, value, source: Source::Flag };
+        assert_eq!(load(None, &[flag]).unwrap_err().place, "command line");
+        for key in ["a.example", "B\u{fc}cher.example", "127.0.0.1", "[::1]", "under_score"] {
+            read("FILE", &format!("[host.\"{key}\"]\nmin_delay = \"9s\"\n"), &[]).unwrap();
+        }
     }
 
     /// A key that takes one of several words, given something else, said "wanted string or table".

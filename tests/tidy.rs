@@ -50,7 +50,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("fetch", &["clock", "url"]),
     ("archive", &["clock", "url", "fetch"]),
     ("db", &["clock", "url", "frontier"]),
-    ("dashboard", &["clock", "dust", "db", "fetch", "crawl"]),
+    ("dashboard", &["clock", "url", "dust", "db", "fetch", "crawl"]),
     ("demo", &["clock", "url", "dns", "fetch"]),
     // What is made of a crawl afterwards: it reads all that lies below, and no configuration.
     ("report", &["clock", "url", "content", "crawl", "db", "dust", "frontier"]),

@@ -41,7 +41,9 @@ impl Medium for FileSystem {
 fn locked(file: File) -> io::Result<Box<dyn Disk>> {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => {
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, "another process is writing to it"))
+            let why =
+                "another process is writing to it; each crawl needs an `archive.dir` of its own";
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, why))
         }
         // Some network file systems know no locks.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(Box::new(file)),

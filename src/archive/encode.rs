@@ -265,6 +265,9 @@ const REQUEST_TYPE: &str = "application/http; msgtype=request";
 const FIELDS_TYPE: &str = "application/warc-fields";
 const DNS_TYPE: &str = "text/dns";
 
+/// Field of a warcinfo record with the id of the crawl.
+pub(super) const CRAWL_FIELD: &str = "crawl";
+
 /// Returns the warcinfo record that begins a file.
 pub(super) fn warcinfo(
     settings: &Settings,
@@ -276,6 +279,14 @@ pub(super) fn warcinfo(
     let mut record = Record::new(Kind::Warcinfo, id, &date.to_rfc3339());
     record.field("WARC-Filename", filename);
     record.field("Content-Type", FIELDS_TYPE);
+    let fields = warcinfo_fields(settings, about);
+    let mut bytes = Vec::new();
+    record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
+    bytes
+}
+
+/// Returns what a warcinfo record says of the crawl.
+pub(super) fn warcinfo_fields(settings: &Settings, about: &About) -> WarcFields {
     let part = if settings.is_part_of.is_empty() { &settings.prefix } else { &settings.is_part_of };
     let mut fields = WarcFields::default();
     fields.add("software", &about.software);
@@ -288,9 +299,8 @@ pub(super) fn warcinfo(
     fields.add_some("description", Some(&settings.description));
     fields.add_some("robots", Some(&about.robots));
     fields.add_some("http-header-user-agent", Some(&about.user_agent));
-    let mut bytes = Vec::new();
-    record.write(&[fields.as_bytes()], Encoder::new(settings).form, &mut bytes);
-    bytes
+    fields.add_some(CRAWL_FIELD, about.crawl.map(|id| format!("urn:uuid:{id}")));
+    fields
 }
 
 /// Returns what the payload digest covers. Chunk framing that was cut off cannot be taken away by

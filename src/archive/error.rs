@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// No room: what was begun has been undone, so the same capture can be written again later.
-    #[error("write {}: no space left; free some, and the crawl goes on", path.display())]
+    #[error("write {}: no space left; free some, then it can go on", path.display())]
     Full {
         /// The file that was to grow.
         path: PathBuf,
@@ -65,6 +65,16 @@ pub enum ArchiveError {
 }
 
 impl ArchiveError {
+    /// Returns the error of a write that failed.
+    pub fn write(path: &Path, source: io::Error) -> Self {
+        Self::io("write", path, source)
+    }
+
+    /// Returns the error of a copy: it names the file on which there is no room, else the other.
+    pub(super) fn copy(from: &Path, to: &Path, source: io::Error) -> Self {
+        if is_full(&source) { Self::write(to, source) } else { Self::io("copy", from, source) }
+    }
+
     pub(super) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         if is_full(&source) {
@@ -72,6 +82,12 @@ impl ArchiveError {
         } else {
             ArchiveError::Io { action, path, source }
         }
+    }
+
+    /// Returns true if another process writes to the archive.
+    pub fn is_in_use(&self) -> bool {
+        matches!(self, ArchiveError::Io { source, .. }
+            if source.kind() == io::ErrorKind::ResourceBusy)
     }
 
     /// Returns true if the same call may succeed when there is room again.

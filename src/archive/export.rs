@@ -1,7 +1,7 @@
 //! Parts of an archive in other forms: a WARC of its own, an index, or JSON lines with the text.
 
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
@@ -33,6 +33,49 @@ pub struct Exported {
     pub walked: Walked,
 }
 
+/// Writes a new file as a whole: it has another name, with `.part` behind it, until it is complete
+/// and on the disk, so that half of it is never taken for it, nor in the way of the next attempt.
+///
+/// # Errors
+/// The file must not exist, nor may another process write it; otherwise what the operating system
+/// refused, or `write`.
+pub fn write_whole<T, E: From<ArchiveError>>(
+    target: &Path,
+    write: impl FnOnce(File) -> Result<T, E>,
+) -> Result<T, E> {
+    if target.exists() {
+        let why = std::io::ErrorKind::AlreadyExists.into();
+        return Err(ArchiveError::io("create", target, why).into());
+    }
+    let mut part = target.as_os_str().to_owned();
+    part.push(".part");
+    let part = Path::new(&part);
+    let (file, kept) = begin(part).named("create", target)?;
+    let written = write(file).and_then(|written| {
+        let kept = kept.sync_all().and_then(|()| std::fs::rename(part, target));
+        kept.named("write", target)?;
+        Ok(written)
+    });
+    if written.is_err() {
+        // What is left of it would only take room.
+        let _ = std::fs::remove_file(part);
+    }
+    written
+}
+
+/// Creates the file, or empties what a kill left of it; returns it twice.
+fn begin(part: &Path) -> std::io::Result<(File, File)> {
+    let mut options = File::options();
+    let file = options.read(true).write(true).create(true).truncate(false).open(part)?;
+    if let Err(TryLockError::WouldBlock) = file.try_lock() {
+        let why = "another process is writing it";
+        return Err(std::io::Error::new(std::io::ErrorKind::ResourceBusy, why));
+    }
+    file.set_len(0)?;
+    let kept = file.try_clone()?;
+    Ok((file, kept))
+}
+
 /// The largest block that is packed anew; whole gzip members are copied whatever their size.
 const BLOCK_MAX: usize = 1 << 30;
 
@@ -50,14 +93,40 @@ pub fn export_warc(
     about: &About,
     now: Timestamp,
 ) -> Result<Exported, ArchiveError> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    write_warc(dir, selection, (target, &name), settings, about, now)
+}
+
+/// Does the same for a file that will have another name, which its warcinfo record says.
+pub(super) fn write_warc(
+    dir: &Path,
+    selection: &Selection,
+    (target, name): (&Path, &str),
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
+    write_whole(target, |file| {
+        write_into(file, dir, selection, (target, name), settings, about, now)
+    })
+}
+
+fn write_into(
+    file: File,
+    dir: &Path,
+    selection: &Selection,
+    (target, name): (&Path, &str),
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
     let (wanted, originals) = wanted_ids(dir, selection)?;
-    let gzip = target.extension().is_some_and(|extension| extension == "gz");
+    let gzip = name.ends_with(".gz");
     let compression = if gzip { Compression::Gzip } else { Compression::None };
     let settings = Settings { compression, ..settings.clone() };
     let form = Form { compression, level: settings.level };
-    let mut out = BufWriter::new(File::create_new(target).named("create", target)?);
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let info = warcinfo(&settings, about, Uuid::new_v4(), &name, now);
+    let mut out = BufWriter::new(file);
+    let info = warcinfo(&settings, about, Uuid::new_v4(), name, now);
     let bytes = info.len() as u64;
     let mut exported = Exported { records: 1, bytes, originals, ..Exported::default() };
     out.write_all(&info).named("write", target)?;
@@ -71,11 +140,12 @@ pub fn export_warc(
             let file = match &mut source {
                 Some((open, file)) if open.path == listed.path => file,
                 _ => {
-                    let file = File::open(&listed.path).named("read", &listed.path)?;
+                    let file = listed.read().named("read", &listed.path)?;
                     &mut source.insert((listed.clone(), file)).1
                 }
             };
-            copy(file, &record, &mut out).named("copy", &listed.path)?
+            let copied = copy(file, &record, &mut out);
+            copied.map_err(|why| ArchiveError::copy(&listed.path, target, why))?
         } else if record.block_cut {
             exported.too_large += 1;
             return Ok(());
@@ -89,10 +159,7 @@ pub fn export_warc(
         exported.bytes += written;
         Ok(())
     })?;
-    out.into_inner()
-        .map_err(|error| error.into_error())
-        .and_then(|file| file.sync_all())
-        .named("write", target)?;
+    out.flush().named("write", target)?;
     Ok(Exported { walked, ..exported })
 }
 

@@ -119,7 +119,10 @@ pub(super) fn list(dir: &Path) -> io::Result<Vec<Listed>> {
         let Some(file) = file_name.to_str() else { continue };
         let is_warc = |name: &str| name.ends_with(".warc") || name.ends_with(".warc.gz");
         let bare = file.strip_suffix(OPEN);
-        if is_warc(bare.unwrap_or(file)) && entry.file_type()?.is_file() {
+        // One that was moved to a larger disk may have left a link; where that leads nowhere, it is
+        // not there.
+        let is_file = || fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file());
+        if is_warc(bare.unwrap_or(file)) && is_file() {
             files.push(Listed {
                 path: entry.path(),
                 file: bare.unwrap_or(file).to_owned(),
@@ -139,6 +142,24 @@ pub(super) struct Listed {
     /// Name without `.open`.
     pub(super) file: String,
     pub(super) open: bool,
+}
+
+impl Listed {
+    /// Returns where it is now: a file that grew when it was listed may have been finished since.
+    pub(super) fn path_now(&self) -> PathBuf {
+        let finished = self.path.with_file_name(&self.file);
+        if self.open && finished.exists() { finished } else { self.path.clone() }
+    }
+
+    /// Opens it for reading, wherever it is now.
+    pub(super) fn read(&self) -> io::Result<fs::File> {
+        match fs::File::open(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::File::open(self.path_now())
+            }
+            opened => opened,
+        }
+    }
 }
 
 /// Forces a directory's entries to the disk: without it, a renamed file may come back under its old

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::cdxj::{self, Entry, Source};
 use super::error::Named;
-use super::files::{Name, sync_dir};
+use super::files::{Listed, Name, sync_dir};
 use super::reader::{Damage, DamageKind, Extent, Head, Reader, resync};
 use super::{ArchiveError, http};
 
@@ -260,14 +260,35 @@ fn scratch(beside: &Path) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// Writes the finished index of a file from lines in any order.
-pub(super) fn write_sorted(
-    dir: &Path,
-    name: &Name,
-    mut lines: Vec<&str>,
-) -> Result<(), ArchiveError> {
-    lines.sort_unstable();
-    replace_with_lines(&dir.join(name.cdxj()), &lines)
+/// Writes the finished index of a file from sorted lines.
+pub(super) fn write(dir: &Path, name: &Name, lines: &[String]) -> Result<(), ArchiveError> {
+    replace_with_lines(&dir.join(name.cdxj()), lines)
+}
+
+/// Returns true if the files of a directory have indexes; an archive without any was made so.
+pub(super) fn is_kept(dir: &Path, files: &[Listed]) -> bool {
+    let has_index = |name: Name| dir.join(name.cdxj()).exists();
+    files.iter().any(|listed| Name::parse(&listed.file).is_some_and(has_index))
+}
+
+/// Returns true if an index is there and holds these lines, in this order, and nothing else.
+pub(super) fn is_made_of(path: &Path, lines: &[String]) -> Result<bool, ArchiveError> {
+    let mut index = match fs::File::open(path) {
+        Ok(file) => io::BufReader::new(file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(ArchiveError::io("read", path, error)),
+    };
+    let mut have = Vec::new();
+    for line in lines {
+        have.resize(line.len(), 0);
+        match io::Read::read_exact(&mut index, &mut have) {
+            Ok(()) if have == line.as_bytes() => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(ArchiveError::io("read", path, error)),
+        }
+    }
+    Ok(index.fill_buf().named("read", path)?.is_empty())
 }
 
 pub(super) fn read_if_any(path: &Path) -> Result<Option<String>, ArchiveError> {

@@ -47,7 +47,7 @@ mod tests;
 pub use capture::{Capture, DnsCapture, Profile, RevisitOf};
 pub use digest::payload_digest;
 pub use error::ArchiveError;
-pub use export::{Exported, export_aliases, export_cdxj, export_jsonl, export_warc};
+pub use export::{Exported, export_aliases, export_cdxj, export_jsonl, export_warc, write_whole};
 pub use files::{Position, RecordAt};
 pub use open::{Cut, Opened, remove_own};
 pub use reader::{Damage, DamageKind, Extent, Head, Reader, Record, resync};

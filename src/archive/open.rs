@@ -3,6 +3,7 @@
 //! What the state committed is kept to the byte; what was written behind it was never committed and
 //! goes, torn or whole, because its fetches will be made again. Files begun after the committed
 //! position are moved aside, not deleted: should the state be an old copy, they are still there.
+//! Those of other crawls in the same directory, by their warcinfo records, are left alone.
 
 use std::fmt;
 use std::fs;
@@ -11,10 +12,10 @@ use std::path::Path;
 use uuid::Uuid;
 
 use super::disk::Medium;
-use super::encode::Encoder;
+use super::encode::{CRAWL_FIELD, Encoder, warcinfo_fields};
 use super::error::Named;
 use super::files::{self, Listed, Name, Position, sync_dir};
-use super::reader::Reader;
+use super::reader::{Reader, Record};
 use super::writer::{CurrentInfo, OpenFile, Writer, finish_file, remove_if_any};
 use super::{About, ArchiveError, Compression, Damage, Settings, index};
 
@@ -81,10 +82,15 @@ pub(super) fn open(
     let names = files.iter().map(|listed| listed.file.as_str()).chain(committed);
     let greatest = names.filter_map(Name::parse).map(|name| name.serial);
     let next_serial = greatest.max().unwrap_or(0).saturating_add(1);
+    for listed in files.iter().filter(|listed| listed.open) {
+        // Only to meet the lock of whoever writes to it: nothing is touched before.
+        drop(medium.open(&listed.path).named("open", &listed.path)?);
+    }
     match resume {
         None => adopt(&dir, &files, &mut opened)?,
         Some(position) => {
-            open = resume_at(&dir, &files, position, &settings, &*medium, &mut opened)?;
+            let before = Before { settings: &settings, about: &about, medium: &*medium };
+            open = resume_at(&dir, &files, position, &before, &mut opened)?;
         }
     }
     let (open, info) = match open {
@@ -161,21 +167,31 @@ pub(super) fn mend(
     Ok(())
 }
 
+/// What a crawl goes on with.
+struct Before<'a> {
+    settings: &'a Settings,
+    about: &'a About,
+    medium: &'a dyn Medium,
+}
+
 /// Goes back to the committed position; returns the file to go on with and its warcinfo record.
 fn resume_at(
     dir: &Path,
     files: &[Listed],
     position: &Position,
-    settings: &Settings,
-    medium: &dyn Medium,
+    before: &Before<'_>,
     opened: &mut Opened,
 ) -> Result<Option<(OpenFile, Uuid)>, ArchiveError> {
     opened.position = position.clone();
     let serial = Name::parse(&position.file).map_or(0, |name| name.serial);
-    let mut found = None;
+    let (mut found, mut is_foreign) = (None, false);
     for listed in files {
         let Some(name) = Name::parse(&listed.file) else { continue };
-        if listed.file == position.file {
+        let may_be_touched = name.serial > serial || listed.open || listed.file == position.file;
+        if !may_be_touched || is_of_another(&listed.path, before.about)? {
+            // A new crawl in an old directory begins behind a file that is not its own.
+            is_foreign |= listed.file == position.file;
+        } else if listed.file == position.file {
             found = Some((name, listed));
         } else if name.serial > serial {
             move_aside(dir, &name, listed, opened)?;
@@ -183,7 +199,7 @@ fn resume_at(
             mend(dir, &name, listed, opened)?;
         }
     }
-    if position.file.is_empty() {
+    if position.file.is_empty() || is_foreign {
         return Ok(None);
     }
     let Some((name, listed)) = found else {
@@ -211,29 +227,35 @@ fn resume_at(
         }
         return Ok(None);
     }
-    go_on(dir, name, listed, position.offset, settings, medium)
+    go_on(dir, name, listed, position.offset, before)
 }
 
-/// Opens an unfinished file for appending, or finishes it if the settings are no longer its own.
+/// Opens an unfinished file for appending, or finishes it if the settings are no longer its own, or
+/// what it says of the crawl no longer holds.
 fn go_on(
     dir: &Path,
     name: Name,
     listed: &Listed,
     end: u64,
-    settings: &Settings,
-    medium: &dyn Medium,
+    before: &Before<'_>,
 ) -> Result<Option<(OpenFile, Uuid)>, ArchiveError> {
+    let Before { settings, about, medium } = before;
+    let index_path = dir.join(name.cdxj_open());
+    // What was begun with an index keeps it: half of one would hide the other half's records.
+    let with_index = settings.cdxj || index_path.exists();
     // A crash between the sorted index and the renaming of its file leaves one that is out of date.
-    let index_end = if settings.cdxj { index::restore(dir, &name, &listed.path, end)? } else { 0 };
+    let index_end = if with_index { index::restore(dir, &name, &listed.path, end)? } else { 0 };
     remove_if_any(&dir.join(name.cdxj()))?;
     let gzip = settings.compression == Compression::Gzip;
-    let Some(info) = warcinfo_of(&listed.path)?.filter(|_| name.gzip == gzip) else {
+    // A warcinfo record speaks for all records behind it (WARC/1.1 §6.2).
+    let is_true = |info: &Record| info.block == warcinfo_fields(settings, about).as_bytes();
+    let info = warcinfo_of(&listed.path)?.filter(is_true).as_ref().and_then(id_of);
+    let Some(info) = info.filter(|_| name.gzip == gzip) else {
         finish_file(dir, &name)?;
         return Ok(None);
     };
     let warc = medium.open(&listed.path).named("open", &listed.path)?;
-    let index_path = dir.join(name.cdxj_open());
-    let index = match settings.cdxj {
+    let index = match with_index {
         true => Some(medium.open(&index_path).named("open", &index_path)?),
         false => None,
     };
@@ -241,13 +263,32 @@ fn go_on(
     Ok(Some((open, info)))
 }
 
-/// Returns the id of the warcinfo record at the start of a file, if it is one of ours.
-fn warcinfo_of(path: &Path) -> Result<Option<Uuid>, ArchiveError> {
+/// Bytes of a warcinfo record that are looked at; ours have some hundreds.
+const WARCINFO_BYTES_MAX: usize = 64 << 10;
+
+/// Returns the warcinfo record at the start of a file, if there is one.
+fn warcinfo_of(path: &Path) -> Result<Option<Record>, ArchiveError> {
     let mut reader = Reader::open_at(path, 0).named("read", path)?;
-    let Some(Ok((head, _))) = reader.next_with(|_, _| {}) else { return Ok(None) };
-    let id = head.get("WARC-Record-ID").unwrap_or_default();
-    let id = id.strip_prefix("<urn:uuid:").and_then(|id| id.strip_suffix('>'));
-    Ok(id.filter(|_| head.kind() == "warcinfo").and_then(|id| Uuid::try_parse(id).ok()))
+    let first = reader.next_record(WARCINFO_BYTES_MAX).and_then(Result::ok);
+    Ok(first.filter(|record| record.head.kind() == "warcinfo"))
+}
+
+/// Returns true for a file that says to be of another crawl. One that says nothing is taken for the
+/// crawl's own: earlier versions gave their crawls no name.
+fn is_of_another(path: &Path, about: &About) -> Result<bool, ArchiveError> {
+    let Some(own) = about.crawl else { return Ok(false) };
+    let Some(info) = warcinfo_of(path)? else { return Ok(false) };
+    let text = String::from_utf8_lossy(&info.block);
+    let mut fields = text.lines().filter_map(|line| line.split_once(':'));
+    let named = fields.find(|(name, _)| *name == CRAWL_FIELD).map(|(_, value)| value.trim());
+    let named = named.and_then(|value| Uuid::try_parse(value.strip_prefix("urn:uuid:")?).ok());
+    Ok(named.is_some_and(|named| named != own))
+}
+
+/// Returns the id of a record, if it has the form of ours.
+fn id_of(record: &Record) -> Option<Uuid> {
+    let id = record.head.get("WARC-Record-ID")?;
+    Uuid::try_parse(id.strip_prefix("<urn:uuid:")?.strip_suffix('>')?).ok()
 }
 
 pub(super) fn cut_to(

@@ -25,27 +25,42 @@ pub struct Repaired {
     pub left: Vec<(String, Damage)>,
 }
 
-/// Mends an archive that no crawl is writing to. With `with_index`, each file gets its index anew.
+/// Mends an archive that no crawl is writing to. With `with_index`, each file gets its index anew,
+/// else each whose index is missing or not that of its records, unless no file has one.
 ///
 /// # Errors
 /// What the operating system refused; an archive in use is refused as well.
 pub fn repair(dir: &Path, with_index: bool) -> Result<Repaired, ArchiveError> {
     let mut repaired = Repaired::default();
-    for listed in files::list(dir).named("list", dir)? {
+    let files = files::list(dir).named("list", dir)?;
+    let indexes = match with_index {
+        true => Indexes::AllAnew,
+        false if index::is_kept(dir, &files) => Indexes::Mended,
+        false => Indexes::None,
+    };
+    for listed in files {
         // Only to meet the lock of a crawl that is writing.
         drop(FileSystem.open(&listed.path).named("open", &listed.path)?);
-        repair_file(dir, &listed, with_index, &mut repaired)?;
+        repair_file(dir, &listed, indexes, &mut repaired)?;
     }
     Ok(repaired)
+}
+
+/// Which indexes are made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Indexes {
+    AllAnew,
+    Mended,
+    None,
 }
 
 fn repair_file(
     dir: &Path,
     listed: &Listed,
-    with_index: bool,
+    indexes: Indexes,
     repaired: &mut Repaired,
 ) -> Result<(), ArchiveError> {
-    let scan = index::scan(&listed.path, 0, &listed.file)?;
+    let mut scan = index::scan(&listed.path, 0, &listed.file)?;
     let mut opened = Opened::default();
     if scan.records > 0 {
         cut_to(&listed.path, &listed.file, scan.end, 0, &mut opened)?;
@@ -59,9 +74,15 @@ fn repair_file(
     let room = DAMAGES_MAX.saturating_sub(repaired.left.len());
     let left = scan.damages.into_iter().map(|damage| (listed.file.clone(), damage));
     repaired.left.extend(left.take(room));
-    if let Some(name) = name.filter(|name| with_index && dir.join(name.warc()).exists()) {
-        let lines = scan.lines.iter().map(String::as_str).collect();
-        index::write_sorted(dir, &name, lines)?;
+    let Some(name) = name.filter(|name| dir.join(name.warc()).exists()) else { return Ok(()) };
+    scan.lines.sort_unstable();
+    let is_wanted = match indexes {
+        Indexes::AllAnew => true,
+        Indexes::Mended => !index::is_made_of(&dir.join(name.cdxj()), &scan.lines)?,
+        Indexes::None => false,
+    };
+    if is_wanted {
+        index::write(dir, &name, &scan.lines)?;
         repaired.indexed.push(name.warc());
     }
     Ok(())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::clock::{ByteSize, Span};
 
@@ -134,4 +135,7 @@ pub struct About {
     pub contact: String,
     /// The robots policy: `RFC 9309`, or what it was replaced by.
     pub robots: String,
+    /// What tells the files of this crawl from those of others in the same directory; none for
+    /// what is no crawl's.
+    pub crawl: Option<Uuid>,
 }

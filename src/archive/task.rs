@@ -37,6 +37,7 @@ enum Message {
         reply: oneshot::Sender<Result<(), ArchiveError>>,
     },
     Close {
+        committed: Option<Position>,
         reply: oneshot::Sender<Result<(), ArchiveError>>,
     },
 }
@@ -105,7 +106,17 @@ impl Archive {
     /// What the operating system refused; the file then keeps its `.open` name and is mended by the
     /// next [`Archive::open`].
     pub async fn close(&self) -> Result<(), ArchiveError> {
-        self.ask(|reply| Message::Close { reply }).await
+        self.ask(|reply| Message::Close { committed: None, reply }).await
+    }
+
+    /// Does the same at the end of a run, for which the state committed this position: what was
+    /// written behind it, and whose visits were not settled, is cut off before the file gets its
+    /// lasting name.
+    ///
+    /// # Errors
+    /// As [`Archive::close`].
+    pub async fn close_at(&self, committed: Position) -> Result<(), ArchiveError> {
+        self.ask(|reply| Message::Close { committed: Some(committed), reply }).await
     }
 
     async fn write_item(&self, item: Item) -> Result<Written, ArchiveError> {
@@ -211,8 +222,11 @@ fn work_now(writer: &mut Writer, round: Vec<Message>) -> bool {
                 // Whoever no longer waits for the answer does not need it.
                 let _ = reply.send(writer.sync());
             }
-            Message::Close { reply } => {
-                let done = writer.finish();
+            Message::Close { committed, reply } => {
+                let done = match &committed {
+                    Some(committed) => writer.finish_at(committed),
+                    None => writer.finish(),
+                };
                 is_closed |= done.is_ok();
                 let _ = reply.send(done);
                 if is_closed {

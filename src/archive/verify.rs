@@ -15,7 +15,7 @@ use super::files::{self, Listed, Name};
 use super::http::{Dechunker, head_length, is_chunked};
 use super::index::{behind, entry_of, read_if_any};
 use super::reader::{Damage, Extent, Head, Reader};
-use super::{ArchiveError, cdxj};
+use super::{ArchiveError, cdxj, index};
 use crate::url::Fingerprint;
 
 /// What a check of an archive found.
@@ -157,10 +157,7 @@ pub fn verify_while_written(dir: &Path) -> Result<Report, ArchiveError> {
 fn check(dir: &Path, is_written: bool) -> Result<Report, ArchiveError> {
     let mut report = Report::default();
     let files = files::list(dir).named("list", dir)?;
-    // An archive without any index was made so.
-    let with_index = files
-        .iter()
-        .any(|listed| Name::parse(&listed.file).is_some_and(|name| dir.join(name.cdxj()).exists()));
+    let with_index = index::is_kept(dir, &files);
     for mut listed in files {
         let finished = dir.join(&listed.file);
         if is_written && listed.open && finished.exists() {

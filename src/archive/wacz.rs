@@ -14,9 +14,10 @@ use zip::CompressionMethod;
 use zip::write::{SimpleFileOptions, ZipWriter};
 
 use super::error::Named;
-use super::files::{self, Name};
+use super::export::{write_warc, write_whole};
+use super::files::{self, Listed, Name};
 use super::walk::Selection;
-use super::{About, ArchiveError, Exported, Settings, export_warc, index};
+use super::{About, ArchiveError, Exported, Settings, index};
 use crate::clock::Timestamp;
 
 /// Lines of the index that share one gzip member, as pywb's tools have it.
@@ -41,9 +42,9 @@ pub fn export_wacz(
         for listed in files::list(dir).named("list", dir)? {
             let name = Name::parse(&listed.file).filter(|_| !listed.open);
             let index = name.map(|name| dir.join(name.cdxj()));
-            let warc = Warc::of(listed.file, listed.path, index)?;
+            let warc = Warc::of(listed, index)?;
             // Of one that was just begun there may be nothing yet.
-            if warc.length > 0 || !listed.open {
+            if warc.length > 0 || !warc.listed.open {
                 warcs.push(warc);
             }
         }
@@ -53,8 +54,10 @@ pub fn export_wacz(
     let mut part = target.as_os_str().to_owned();
     part.push(".part.warc.gz");
     let part = PathBuf::from(part);
-    let packed = export_warc(dir, selection, &part, settings, about, now).and_then(|exported| {
-        let done = pack(vec![Warc::of(file, part.clone(), None)?], target, settings, about, now)?;
+    let packed = write_warc(dir, selection, (&part, &file), settings, about, now);
+    let packed = packed.and_then(|exported| {
+        let listed = Listed { path: part.clone(), file, open: false };
+        let done = pack(vec![Warc::of(listed, None)?], target, settings, about, now)?;
         Ok(Exported { records: done.records, bytes: done.bytes, ..exported })
     });
     // Its records are in the package now, or nowhere.
@@ -64,8 +67,7 @@ pub fn export_wacz(
 
 /// A file to pack, and its index lines.
 struct Warc {
-    file: String,
-    path: PathBuf,
+    listed: Listed,
     /// Bytes of whole records.
     length: u64,
     lines: Lines,
@@ -79,14 +81,14 @@ enum Lines {
 }
 
 impl Warc {
-    fn of(file: String, path: PathBuf, index: Option<PathBuf>) -> Result<Self, ArchiveError> {
+    fn of(listed: Listed, index: Option<PathBuf>) -> Result<Self, ArchiveError> {
         if let Some(index) = index.filter(|index| index.exists()) {
-            let length = fs::metadata(&path).named("read", &path)?.len();
-            return Ok(Warc { file, path, length, lines: Lines::Beside(index) });
+            let length = fs::metadata(&listed.path).named("read", &listed.path)?.len();
+            return Ok(Warc { listed, length, lines: Lines::Beside(index) });
         }
-        let mut scan = index::scan(&path, 0, &file)?;
+        let mut scan = index::scan(&listed.path_now(), 0, &listed.file)?;
         scan.lines.sort_unstable();
-        Ok(Warc { file, path, length: scan.end, lines: Lines::Made(scan.lines) })
+        Ok(Warc { listed, length: scan.end, lines: Lines::Made(scan.lines) })
     }
 
     fn lines(&self) -> Result<Box<dyn Iterator<Item = io::Result<String>> + '_>, ArchiveError> {
@@ -109,12 +111,16 @@ fn merged(
     let mut heads = BinaryHeap::new();
     for (i, source) in sources.iter_mut().enumerate() {
         heads.extend(
-            source.next().transpose().named("read", &warcs[i].path)?.map(|l| Reverse((l, i))),
+            source
+                .next()
+                .transpose()
+                .named("read", &warcs[i].listed.path)?
+                .map(|line| Reverse((line, i))),
         );
     }
     while let Some(Reverse((line, i))) = heads.pop() {
         each(&line)?;
-        let next = sources[i].next().transpose().named("read", &warcs[i].path)?;
+        let next = sources[i].next().transpose().named("read", &warcs[i].listed.path)?;
         heads.extend(next.map(|line| Reverse((line, i))));
     }
     Ok(())
@@ -188,14 +194,24 @@ fn pack(
     about: &About,
     now: Timestamp,
 ) -> Result<Exported, ArchiveError> {
-    let file = BufWriter::new(File::create_new(target).named("create", target)?);
-    let mut package =
-        Package { zip: ZipWriter::new(file), target, resources: Vec::new(), bytes: 0 };
-    for warc in &warcs {
+    write_whole(target, |file| pack_into(file, &warcs, target, settings, about, now))
+}
+
+fn pack_into(
+    file: File,
+    warcs: &[Warc],
+    target: &Path,
+    settings: &Settings,
+    about: &About,
+    now: Timestamp,
+) -> Result<Exported, ArchiveError> {
+    let zip = ZipWriter::new(BufWriter::new(file));
+    let mut package = Package { zip, target, resources: Vec::new(), bytes: 0 };
+    for warc in warcs {
         add_warc(&mut package, warc)?;
     }
-    let records = add_index(&mut package, &warcs)?;
-    add_pages(&mut package, &warcs)?;
+    let records = add_index(&mut package, warcs)?;
+    add_pages(&mut package, warcs)?;
     let title = match &settings.is_part_of {
         part if part.is_empty() => &settings.prefix,
         part => part,
@@ -214,17 +230,17 @@ fn pack(
     let digest = json!({"path": "datapackage.json", "hash": hash});
     package.add("datapackage-digest.json", format!("{digest:#}").as_bytes())?;
     let Package { zip, bytes, .. } = package;
-    let file = zip.finish().map_err(io::Error::from).named("write", target)?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error);
-    file.and_then(|file| file.sync_all()).named("write", target)?;
+    let mut file = zip.finish().map_err(io::Error::from).named("write", target)?;
+    file.flush().named("write", target)?;
     Ok(Exported { records, bytes, ..Exported::default() })
 }
 
 fn add_warc(package: &mut Package<'_>, warc: &Warc) -> Result<(), ArchiveError> {
-    let path = format!("archive/{}", warc.file);
-    let source = File::open(&warc.path).named("read", &warc.path)?;
+    let (path, target) = (format!("archive/{}", warc.listed.file), package.target);
+    let source = warc.listed.read().named("read", &warc.listed.path)?;
     let mut entry = package.begin(&path, warc.length >= u64::from(u32::MAX))?;
-    io::copy(&mut source.take(warc.length), &mut entry).named("copy", &warc.path)?;
+    let copied = io::copy(&mut source.take(warc.length), &mut entry);
+    copied.map_err(|why| ArchiveError::copy(&warc.listed.path, target, why))?;
     let (hash, bytes) = entry.end();
     package.list(&path, &hash, bytes);
     Ok(())
@@ -253,7 +269,7 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     };
     merged(warcs, |line| {
         if block.is_empty() {
-            first = line.split('{').next().unwrap_or_default().trim_end().to_owned();
+            first = key_and_time(line).to_owned();
         }
         block.extend_from_slice(line.as_bytes());
         block.push(b'\n');
@@ -268,6 +284,12 @@ fn add_index(package: &mut Package<'_>, warcs: &[Warc]) -> Result<u64, ArchiveEr
     package.list("indexes/index.cdx.gz", &hash, bytes);
     package.add("indexes/index.idx", second.as_bytes())?;
     Ok(lines)
+}
+
+/// Returns what a line is found by. A key has no spaces, but may have braces.
+fn key_and_time(line: &str) -> &str {
+    let end = memchr::memchr_iter(b' ', line.as_bytes()).nth(1);
+    end.map_or(line, |end| &line[..end])
 }
 
 /// Adds the list of pages: every HTML document that was answered with 200, also where it is a
@@ -309,7 +331,9 @@ impl Line<'_> {
     }
 
     fn is(&self, field: &str, want: &[&str]) -> bool {
-        self.json[field].as_str().is_some_and(|value| want.contains(&value))
+        // Names of media types are compared in any case (RFC 9110 §8.3.1).
+        let is_one = |value: &str| want.iter().any(|want| value.eq_ignore_ascii_case(want));
+        self.json[field].as_str().is_some_and(is_one)
     }
 
     fn is_page(&self) -> bool {

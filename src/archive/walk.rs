@@ -226,7 +226,7 @@ fn walk_one(
     each: &mut impl FnMut(&Listed, Record, &[u8]) -> Result<(), ArchiveError>,
 ) -> Result<(), ArchiveError> {
     walked.files += 1;
-    let mut reader = Reader::open_at(&listed.path, 0).named("read", &listed.path)?;
+    let mut reader = Reader::new(listed.read().named("read", &listed.path)?, 0);
     loop {
         let mut keeper = HeadKeeper::default();
         match next(&mut reader, block_max, &mut keeper) {
@@ -236,7 +236,7 @@ fn walk_one(
                 each(listed, record, keeper.http_head())?;
             }
             Some(Err(damage)) => {
-                let next = behind(&listed.path, &damage)?;
+                let next = behind(&listed.path_now(), &damage)?;
                 if walked.damages.len() < DAMAGES_MAX {
                     walked.damages.push((listed.file.clone(), damage));
                 }

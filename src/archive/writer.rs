@@ -209,6 +209,28 @@ impl Writer {
         Ok(())
     }
 
+    /// Finishes the open file as the last of a run: what was never committed is cut off now, since
+    /// a finished file does not change any more. One of which nothing was committed stays open, and
+    /// is moved aside by the next opening.
+    pub(super) fn finish_at(&mut self, committed: &Position) -> Result<(), ArchiveError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let file = open.name.warc();
+        if file != committed.file {
+            let next = Position { file, offset: 0 };
+            return if next > *committed { self.sync() } else { self.finish() };
+        }
+        if committed.offset < open.end {
+            let path = self.dir.join(open.name.warc_open());
+            open.warc.cut(committed.offset).named("cut", &path)?;
+            open.end = committed.offset;
+            open.dirty = true;
+            if open.index.is_some() {
+                open.index_end = index::restore(&self.dir, &open.name, &path, open.end)?;
+            }
+        }
+        self.finish()
+    }
+
     /// Returns where the next record will begin, as far as that is known.
     #[cfg(test)]
     pub(super) fn position(&self) -> Option<Position> {

@@ -28,7 +28,7 @@ pub enum Exit {
     Parked = 13,
     /// A check found damage, a violation or a wrong count.
     Verify = 20,
-    /// Another process has the state open.
+    /// Another process has the state open, or writes to the archive.
     Locked = 75,
     /// The configuration or the seed list is wrong.
     Config = 78,
@@ -48,7 +48,7 @@ impl Exit {
         (Exit::Disk, "the disk is full; the same command goes on when it is freed"),
         (Exit::Parked, "only parked hosts are left"),
         (Exit::Verify, "a check found something wrong"),
-        (Exit::Locked, "another process has the state open"),
+        (Exit::Locked, "another process has the state open, or writes to the archive"),
         (Exit::Config, "wrong configuration or seed list"),
     ];
 }

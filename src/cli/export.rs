@@ -1,6 +1,5 @@
 //! `crawler export`: what the archive holds, in the forms that others read.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,14 +12,15 @@ use super::output::{bytes, number};
 use super::terminal::Stdout;
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
-    About, Exported, Selection, export_aliases, export_cdxj, export_jsonl, export_wacz, export_warc,
+    About, ArchiveError, Exported, Selection, export_aliases, export_cdxj, export_jsonl,
+    export_wacz, export_warc, write_whole,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
 use crate::config::{self, Config};
 use crate::dataset::{Purpose, Reader, Wanted, Written, export_parquet, export_text};
 use crate::db::families::suppressed;
 use crate::fetch::user_agent;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Host};
 
 /// A form of export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -184,14 +184,12 @@ fn data_set(
             let software = format!("{}/{}", config.name, env!("CARGO_PKG_VERSION"));
             export_parquet(reader, &wanted, &software, target)?
         }
-        (Some(target), _) => {
-            let file =
-                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+        (Some(target), _) => write_whole(target, |file| {
             let mut out = BufWriter::new(file);
             let written = export_text(reader, &wanted, args.all, &mut out)?;
-            out.flush().with_context(|| format!("write {}", target.display()))?;
-            written
-        }
+            out.flush().map_err(|why| ArchiveError::write(target, why))?;
+            Ok::<_, Failed>(written)
+        })?,
         (None, _) => {
             let mut out = BufWriter::new(Stdout);
             let written = export_text(reader, &wanted, args.all, &mut out)?;
@@ -286,6 +284,7 @@ fn write(
         user_agent: agent,
         contact: config.contact.clone(),
         robots: "RFC 9309".to_owned(),
+        crawl: None,
     };
     let now = Clock::system(Timestamp::ZERO).now();
     let Some(target) = &args.out else {
@@ -300,14 +299,12 @@ fn write(
     Ok(match format {
         Format::Warc => export_warc(dir, selection, target, &config.archive, &about, now)?,
         Format::Wacz => export_wacz(dir, selection, target, &config.archive, &about, now)?,
-        Format::Cdxj | Format::Aliases | Format::Jsonl => {
-            let file =
-                File::create_new(target).with_context(|| format!("create {}", target.display()))?;
+        Format::Cdxj | Format::Aliases | Format::Jsonl => write_whole(target, |file| {
             let mut out = BufWriter::new(file);
             let exported = lines(config, format, dir, selection, text_max, &mut out)?;
-            out.flush().with_context(|| format!("write {}", target.display()))?;
-            exported
-        }
+            out.flush().map_err(|why| ArchiveError::write(target, why))?;
+            Ok::<_, Failed>(exported)
+        })?,
         Format::Parquet | Format::Text => unreachable!("data sets have their own way"),
     })
 }
@@ -408,17 +405,13 @@ fn selection(args: &ExportArgs) -> Result<Selection, Failed> {
         mimes: args.mime.clone(),
         statuses: args.status.iter().map(|text| status_of(text)).collect::<Result<_, _>>()?,
         since: time("since", &args.since, "T00:00:00Z")?,
-        until: time("until", &args.until, "T23:59:59Z")?,
+        until: time("until", &args.until, "T23:59:59.999Z")?,
     })
 }
 
 /// Reads a host name, also one with letters beyond ASCII.
 fn host_of(text: &str) -> Result<String, Failed> {
-    let url = CrawlUrl::parse(&format!("http://{text}/")).ok();
-    // Only an address of IPv6, in brackets, has colons.
-    let has_port = text.contains(':') && !text.ends_with(']');
-    let is_bare = !text.is_empty() && !has_port && !text.contains(['/', '?', '#', '@']);
-    url.filter(|_| is_bare).map(|url| url.host_str().to_owned()).ok_or_else(|| {
+    Host::named(text).map(|host| host.as_str().to_owned()).ok_or_else(|| {
         let why = format!("--host {text}: this is no host; write a name, as example.org");
         Failed::with(Exit::Usage, why)
     })
@@ -433,4 +426,27 @@ fn status_of(text: &str) -> Result<String, Failed> {
         return Ok(status);
     }
     Err(Failed::with(Exit::Usage, format!("--status {text}: this is none; write 404 or 4xx")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: ExportArgs,
+    }
+
+    /// Captures have milliseconds: those of its last second were left out.
+    #[test]
+    fn a_day_that_ends_a_selection_belongs_to_it_as_a_whole() {
+        let line = Line::parse_from(["export", "--since", "2026-01-31", "--until", "2026-01-31"]);
+        let selection = selection(&line.args).expect("both are days");
+        let at = |text| Timestamp::from_rfc3339(text);
+        assert_eq!(selection.since, at("2026-01-31T00:00:00.000Z"));
+        assert_eq!(selection.until, at("2026-01-31T23:59:59.999Z"));
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Flock, FlockType};
+
 use super::run::read_seeds;
 use super::{Common, Failed, report};
 use crate::config::{self as configuration, Config, Override, Source};
@@ -73,8 +75,22 @@ pub(super) fn running(state_dir: &Path, db: &Db) -> Result<Option<u32>, Failed> 
     }
     let pid = std::fs::read_to_string(state_dir.join("PID")).unwrap_or_default();
     let Ok(pid) = pid.trim().parse::<u32>() else { return Ok(None) };
+    // After a kill the number may be that of any process, and a copy of a crawl has it as well; of
+    // a crawl in another container it is none here.
+    if let Some(is_locked) = is_locked(state_dir) {
+        return Ok(is_locked.then_some(pid));
+    }
     let alive = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     Ok(alive.filter(|pid| rustix::process::test_kill_process(*pid).is_ok()).map(|_| pid))
+}
+
+/// Returns whether a process holds the lock of a state; `None` where that cannot be told. Not for a
+/// process that has the state open for writing: its own lock would go with the file that is opened
+/// here.
+fn is_locked(state_dir: &Path) -> Option<bool> {
+    let lock = std::fs::File::open(state_dir.join("LOCK")).ok()?;
+    let held = rustix::process::fcntl_getlk(&lock, &Flock::from(FlockType::WriteLock)).ok()?;
+    Some(held.is_some())
 }
 
 /// The judges of a crawl, built from its settings and seeds.
@@ -147,6 +163,23 @@ fn has_other_scheme(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::db::Batch;
+    use crate::db::families::meta::Session;
+
+    /// A torn archive was right by `crawler verify`, since the number of the crawl that was killed
+    /// had become that of another process.
+    #[test]
+    fn a_process_of_the_same_number_is_no_crawl() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Db::open(dir.path(), &Default::default()).unwrap();
+        let mut batch = Batch::default();
+        meta::put_session(&mut batch, &db, &Session::default());
+        db.commit(batch).unwrap();
+        drop(db);
+        std::fs::write(dir.path().join("PID"), std::process::id().to_string()).unwrap();
+        let db = Db::open_read_only(dir.path(), &Default::default()).unwrap();
+        assert_eq!(running(dir.path(), &db).ok(), Some(None));
+    }
 
     #[test]
     fn a_bare_name_is_a_url_and_another_scheme_is_none() {

@@ -178,19 +178,23 @@ impl<E: Into<anyhow::Error>> From<E> for Failed {
 fn exit_of(error: &anyhow::Error) -> Exit {
     use crate::archive::ArchiveError;
     use crate::crawl::CrawlError;
+    use crate::dataset::DatasetError;
     use crate::db::DbError;
     // A client that cannot be built names what was configured for it.
     if error.is::<ConfigError>() || error.is::<crate::fetch::FetchError>() {
         return Exit::Config;
     }
     let full = error.downcast_ref::<CrawlError>().is_some_and(CrawlError::is_full)
-        || error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_full);
+        || error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_full)
+        || error.downcast_ref::<DatasetError>().is_some_and(DatasetError::is_full);
     let db = error.downcast_ref::<DbError>().or_else(|| match error.downcast_ref::<CrawlError>() {
         Some(CrawlError::Db(db)) => Some(db),
         _ => None,
     });
+    let in_use = error.downcast_ref::<ArchiveError>().is_some_and(ArchiveError::is_in_use);
     match db {
         Some(DbError::Locked { .. }) => Exit::Locked,
+        _ if in_use => Exit::Locked,
         Some(DbError::Missing(_)) => Exit::Nothing,
         Some(DbError::Full) => Exit::Disk,
         _ if full => Exit::Disk,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
+use uuid::Uuid;
 
 use super::machine;
 use super::output::{duration, number};
@@ -120,6 +121,7 @@ async fn on_loop(
     let signals = visits.spawn(obey_signals(commands));
     let shown = (!talk.quiet).then(|| visits.spawn(progress::show(crawl.snapshots())));
     let summary = crawl.run(seeds, inbox).await;
+    let committed = meta::archive(crawl.state().db());
     drop(crawl);
     signals.abort();
     if let Some(control) = control {
@@ -133,7 +135,10 @@ async fn on_loop(
         dashboard.close();
     }
     // What ended the crawl says more than what its archive's closing met because of it.
-    let closed = archive.close().await;
+    let closed = match committed.ok().flatten().map(position_of) {
+        Some(committed) => archive.close_at(committed).await,
+        None => archive.close().await,
+    };
     let summary = summary?;
     closed?;
     Ok(summary)
@@ -189,9 +194,9 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         user_agent: agent.to_owned(),
         contact: config.contact.clone(),
         robots: "RFC 9309".to_owned(),
+        crawl: Some(crawl_id(db)?),
     };
-    let position = meta::archive(db)?
-        .map(|committed| Position { file: committed.file, offset: committed.offset });
+    let position = meta::archive(db)?.map(position_of);
     let (archive, opened) = Archive::open(settings, about, position.as_ref())?;
     if position.is_none() {
         // What is written from now on is the crawl's own: without this a crash before the first
@@ -208,6 +213,22 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         tracing::info!(file = cut.file, bytes = cut.bytes, "cut off what was not committed");
     }
     Ok(archive)
+}
+
+fn position_of(committed: ArchivePosition) -> Position {
+    Position { file: committed.file, offset: committed.offset }
+}
+
+/// Returns the id by which files of this crawl are told from those of others; gives it one.
+fn crawl_id(db: &Db) -> Result<Uuid, Failed> {
+    if let Some(id) = meta::crawl(db)? {
+        return Ok(Uuid::from_u128(id));
+    }
+    let id = Uuid::new_v4();
+    let mut batch = Batch::default();
+    meta::put_crawl(&mut batch, db, &id.as_u128());
+    db.commit(batch)?;
+    Ok(id)
 }
 
 fn parts(

@@ -123,7 +123,8 @@ fn more(unnamed: u64) {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  crawler repair            cut torn tails and finish files that a crash left open
+  crawler repair            cut torn tails, finish files that a crash left open, and make indexes
+                            that are missing or wrong
   crawler repair --index    make every CDXJ index anew as well
 
 It needs no network and changes no whole record. A crawl that is to go on needs no repair: `crawler
@@ -168,7 +169,8 @@ pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
     repaired.finished.iter().for_each(|file| println!("finished   {file}"));
     repaired.indexed.iter().for_each(|file| println!("indexed    {file}"));
     left.iter().for_each(|damage| println!("left       {damage}"));
-    if !common.quiet && cuts.is_empty() && repaired.finished.is_empty() && left.is_empty() {
+    let is_sound = cuts.is_empty() && repaired.finished.is_empty() && repaired.indexed.is_empty();
+    if !common.quiet && is_sound && left.is_empty() {
         println!("there was nothing to mend");
     }
     if !left.is_empty() {

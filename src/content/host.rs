@@ -119,6 +119,7 @@ impl HostContent {
             let brought = Brought {
                 core_digest: analysis.core_digest,
                 sample: analysis.sample,
+                figures: analysis.figures,
                 repeat: page.known_payload || page.known_text && !analysis.thin,
                 near_repeat: page.known_nearly,
                 thin: analysis.thin,
@@ -131,6 +132,12 @@ impl HostContent {
             changes = self.trap.note(section, &brought, &settings.trap);
         }
         Settled { level: self.trap.level_at(page.target), changes }
+    }
+
+    /// Takes note of a payload without text that no other address had, and of the page of this host
+    /// on which it was found; returns the changes of level that follow.
+    pub fn led_to_payload(&mut self, via: &str, settings: &HostSettings) -> Vec<Transition> {
+        self.trap.note_payload(section_of(via), &settings.trap)
     }
 
     /// Encodes what is known, for storage: whether probes were planned u8, the length u32 of the

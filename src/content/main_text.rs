@@ -35,6 +35,8 @@ pub(super) struct Chosen {
     pub(super) lenient: Vec<bool>,
     /// Everything outside the labelled regions: what a site's model is learned from.
     pub(super) all: Vec<bool>,
+    /// The same but for blocks of links.
+    pub(super) unlinked: Vec<bool>,
     /// Whether structure found a text. Where it did not, `strict` is what is left of the page,
     /// navigation and all: good enough to know the same page again, no evidence of resemblance.
     pub(super) found: bool,
@@ -58,8 +60,9 @@ pub(super) fn choose(blocks: &[Block<'_>], spans: &[Piece]) -> Chosen {
     let mut strict = by_company(blocks, &looks);
     prefer_main(blocks, spans, &mut strict);
     let all: Vec<bool> = looks.iter().map(|look| *look != Look::Aside).collect();
-    let mut lenient: Vec<bool> =
+    let unlinked: Vec<bool> =
         looks.iter().map(|look| matches!(look, Look::Prose | Look::Short)).collect();
+    let mut lenient = unlinked.clone();
     // Lists of links beside a text lead to other texts; where there is no text, they are the page.
     let mut found = true;
     if words_in(spans, &strict) < WORDS_MIN {
@@ -69,7 +72,7 @@ pub(super) fn choose(blocks: &[Block<'_>], spans: &[Piece]) -> Chosen {
         strict = if few { all.clone() } else { lenient };
         lenient = all.clone();
     }
-    Chosen { strict, lenient, all, found }
+    Chosen { strict, lenient, all, unlinked, found }
 }
 
 fn words_in(spans: &[Piece], chosen: &[bool]) -> usize {

@@ -61,6 +61,7 @@
 mod bag;
 mod compare;
 mod digest;
+mod figures;
 pub mod host;
 mod main_text;
 pub mod mirror;
@@ -93,6 +94,7 @@ mod replicas;
 pub use bag::Bag;
 pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
+pub use figures::Figures;
 pub use shingle::{
     THIN_SHINGLES, containment, is_thin, min_hashes, min_hashes_text, resemblance, shingles,
 };
@@ -218,7 +220,8 @@ pub struct Analysis {
     /// Digest of the words of the main text without the site's boilerplate, in any order and with
     /// every number alike: pages that differ in a counter, a date or the month of a calendar have
     /// the same, and so has a list however it is sorted. It compares pages of one site only, as
-    /// each site has its own boilerplate.
+    /// each site has its own boilerplate. Of a page that is thin the words of its forms are part of
+    /// it, and signs that are no words.
     pub core_digest: u64,
     /// Words of the main text, without the site's boilerplate.
     pub words: u32,
@@ -244,6 +247,8 @@ pub struct Analysis {
     pub word_set: WordSet,
     /// A few shingles, by which a host that repeats itself is known: see [`trap`].
     pub sample: trap::Sample,
+    /// The numbers of the page, as far as its address does not say them.
+    pub figures: Figures,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
@@ -269,11 +274,17 @@ impl Content {
         &self.settings
     }
 
-    /// Analyses a page, given what is known of its site ([`SiteModel::boilerplate`], or the default
-    /// for nothing).
+    /// Analyses a page whose address does not matter: see [`Content::analyse_at`].
+    pub fn analyse(&mut self, page: &Page<'_>, known: &Boilerplate) -> Analysis {
+        self.analyse_at("", page, known)
+    }
+
+    /// Analyses the page at `target`, its path and query, given what is known of its site
+    /// ([`SiteModel::boilerplate`], or the default for nothing). The address is for
+    /// [`Analysis::figures`] alone.
     ///
     /// Give the result to [`SiteModel::observe`] afterwards, so that the site's model learns.
-    pub fn analyse(&mut self, page: &Page<'_>, known: &Boilerplate) -> Analysis {
+    pub fn analyse_at(&mut self, target: &str, page: &Page<'_>, known: &Boilerplate) -> Analysis {
         let settings = &self.settings;
         let spans = push_blocks(&mut self.words, page.blocks, settings.words_max);
         let words = &self.words;
@@ -300,12 +311,27 @@ impl Content {
             let word = |at: usize| words.hashes()[at];
             for_each_shingle(*piece, width, word, |_, _, shingle| self.shingles.push(shingle));
         }
+        let shown = main_text::pieces(page.blocks, &spans, &chosen.unlinked, width);
+        let own_words = count(main_words.len());
         let evidence = chosen.found || !known.is_empty();
         let sketches = sketch(&self.shingles).filter(|_| evidence);
+        // Where the text says next to nothing, forms do, as those of a quiz, or signs that are no
+        // words, as those of a formula.
+        let mut core_digest = words_digest(words, &kept);
+        if sketches.is_none() {
+            let is_form = page.blocks.iter().map(|block| block.region == Region::Form);
+            let forms: Vec<bool> = is_form.collect();
+            let forms = main_text::pieces(page.blocks, &spans, &forms, width);
+            let forms = main_text::without_boilerplate(words, &forms, known, width);
+            core_digest = mix(core_digest).wrapping_add(words_digest(words, &forms));
+            core_digest = mix(core_digest).wrapping_add(signs_digest(page.blocks, &chosen.all));
+        }
+        // What nothing tells from navigation is the same on every page.
+        let sample = if evidence { trap::Sample::of(&self.shingles) } else { Default::default() };
         Analysis {
             text_digest: text_digest(words, &strict),
-            core_digest: core_digest(words, &kept),
-            words: count(main_words.len()),
+            core_digest,
+            words: own_words,
             words_all: count(words.len()),
             thin: sketches.is_none(),
             sketch: sketches.map(|(few, _)| few),
@@ -314,7 +340,8 @@ impl Content {
             main_words,
             bag: bag(words, page.blocks, &spans, &chosen.all),
             word_set: WordSet::of(words, &with_forms),
-            sample: trap::Sample::of(&self.shingles),
+            sample,
+            figures: Figures::of(words, &shown, target, own_words),
             links: page.links,
             windows,
         }
@@ -379,7 +406,17 @@ fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
     digester.finish()
 }
 
-fn core_digest(words: &Words, pieces: &[Piece]) -> u64 {
+/// Returns the digest of the signs of the blocks that are kept: what is no letter, no digit and not
+/// in ASCII.
+fn signs_digest(blocks: &[Block<'_>], kept: &[bool]) -> u64 {
+    let kept = blocks.iter().zip(kept).filter(|(_, kept)| **kept);
+    let chars = kept.flat_map(|(block, _)| block.text.chars());
+    let signs = chars.filter(|c| !c.is_ascii() && !c.is_alphanumeric() && !c.is_whitespace());
+    signs.fold(0, |digest, sign| mix(digest ^ u64::from(sign)))
+}
+
+/// Returns the digest of the words of some pieces, in any order and with all numbers alike.
+fn words_digest(words: &Words, pieces: &[Piece]) -> u64 {
     let all = pieces.iter().flat_map(|piece| piece.start..piece.end);
     mix(all.fold(0, |sum, at| sum.wrapping_add(mix(words.masked(at)))))
 }

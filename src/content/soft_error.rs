@@ -74,7 +74,7 @@ const OWN_WORDS: f64 = 6.0;
 /// Share of the words of "nothing here" that a page must have.
 const COVERAGE: f64 = 0.8;
 /// Further words that an answer may have where "nothing here" is a template without a word of its
-/// own, as a share of that.
+/// own, as a share of that; of two answers and more it is known by how much they vary.
 const TEMPLATE_PART: f64 = 0.5;
 /// A main text of more words is content, whatever it says.
 const JUNK_WORDS_MAX: u32 = 400;
@@ -95,6 +95,8 @@ struct Nothing {
     always: WordSet,
     /// Most words that one of them had besides, echoes apart.
     besides: f64,
+    /// Most numbers that one of them had, echoes apart.
+    numbers: u32,
     count: u32,
 }
 
@@ -129,9 +131,11 @@ impl HostErrors {
             let extra = words.len().saturating_sub(common.len()) as f64;
             known.besides = (known.besides + lost).max(extra);
             known.always = common;
+            known.numbers = known.numbers.max(page.figures.numbers);
             known.count += 1;
         } else if self.answers.len() < ANSWERS_MAX {
-            self.answers.push(Nothing { search, always: words, besides: 0.0, count: 1 });
+            let numbers = page.figures.numbers;
+            self.answers.push(Nothing { search, always: words, besides: 0.0, numbers, count: 1 });
         }
     }
 
@@ -223,20 +227,25 @@ impl HostErrors {
             // template without a page is not the page that stands in it, however usual its words.
             let (coverage, is_longer) = if message.len() < 3 {
                 let whole = nothing.always.overlap(&words);
-                let more = whole.second_only - OWN_WORDS.max(TEMPLATE_PART * whole.both);
-                (whole.both / (whole.both + whole.first_only).max(1.0), more > 0.0)
+                let most = match nothing.count {
+                    0 | 1 => OWN_WORDS.max(TEMPLATE_PART * whole.both),
+                    _ => 1.5 * nothing.besides,
+                };
+                let more = whole.second_only > most;
+                (whole.both / (whole.both + whole.first_only).max(1.0), more)
             } else {
                 (coverage, false)
             };
             let own = self.ordinary.unusual(&words.without(&nothing.always)).len() as f64;
-            // Of an answer that was given once it is not known by how much its kind varies.
-            let varies = match nothing.count {
-                0 | 1 => 0.0,
-                _ => (1.5 * nothing.besides).max(0.2 * message.len() as f64),
-            };
-            let allowed = OWN_WORDS.max(varies);
-            let empty = nothing.always.is_empty();
-            (!empty && !is_longer && coverage >= COVERAGE && own <= allowed).then(|| JunkVerdict {
+            // Of an answer that was given once it is not known by how much its kind varies. What
+            // all answers say may be a template, of which names and numbers fill the fields.
+            let varies = (1.5 * nothing.besides).max(0.2 * message.len() as f64);
+            let allowed = if nothing.count > 1 { varies } else { OWN_WORDS };
+            let numbers_max = nothing.numbers.saturating_add(nothing.numbers / 2);
+            let is_filled = nothing.count > 1 && page.analysis.figures.numbers > numbers_max;
+            let is_other = nothing.always.is_empty() || is_longer || is_filled;
+            let is_answer = !is_other && coverage >= COVERAGE && own <= allowed;
+            is_answer.then(|| JunkVerdict {
                 junk: if nothing.search { Junk::EmptyResult } else { Junk::Soft404 },
                 evidence: format!(
                     "has {:.0} % of what {} answers to nonsense say, and {own} words of its own",
@@ -319,6 +328,8 @@ fn pages_showing(classes: &[u32], word: u64) -> u32 {
     classes.iter().take(word.leading_zeros() as usize + 1).sum()
 }
 
+/// Characters of the longest label: that of a button, or of some in one line.
+const LABEL_CHARS: usize = 60;
 /// Words of its own, links and all, that a demand to log in may have where title or address say
 /// that it is one.
 const WALL_WORDS_MAX: usize = 160;
@@ -330,8 +341,11 @@ const BARE_FORM_WORDS_MAX: usize = 15;
 const LINKED_WORDS_MAX: usize = 30;
 /// The same of a page that has nothing and was not searched for.
 const LINKED_BELOW_MAX: usize = 5;
-/// The same of a page that wants consent under a title that says nothing of it: a banner stands
-/// over lists too.
+/// Words of its own beside the line that says so, of a page that has nothing and was not searched
+/// for: a name and a hint where to look.
+const BESIDE_NOTHING_MAX: usize = 12;
+/// Words of its own in lists of links, of a page that wants consent under a title that says nothing
+/// of it: a banner stands over lists too.
 const LINKED_UNDER_BANNER_MAX: usize = 10;
 
 /// What a short page says.
@@ -372,6 +386,14 @@ impl ShortText {
     fn lines(&self) -> impl Iterator<Item = &str> {
         self.own.lines().chain(self.unknown.lines())
     }
+
+    /// Counts the same in short lines: fields and buttons have labels, sentences speak of them.
+    fn labels(&self, phrases: &[&str]) -> usize {
+        let is_said = |phrase: &&&str| {
+            self.lines().any(|line| line.chars().count() <= LABEL_CHARS && says(line, phrase))
+        };
+        phrases.iter().filter(is_said).count()
+    }
 }
 
 impl Said<'_> {
@@ -400,9 +422,15 @@ impl Said<'_> {
         let asked = in_text(CREDENTIALS).min(1);
         // A form of which the page says nothing is the host's, and stands on all of its pages.
         let has_form = self.page.password_field && (named > 0 || box_says + asked > 0);
+        let first = in_text(LOGIN_FIRST);
+        // Without a field it may be a page about passwords, if it only speaks of them.
+        let asked = match has_form || first + elsewhere > 0 {
+            true => asked,
+            false => asked.min(self.text.labels(CREDENTIALS)),
+        };
         let asks = 2 * usize::from(has_form) + asked;
         let signs = named.max(headed) + box_says + elsewhere;
-        let demands = headed + in_text(LOGIN_FIRST) > 0;
+        let demands = headed + first > 0;
         let own_max = if named > 0 {
             WALL_WORDS_MAX
         } else if demands || (elsewhere > 0 && has_form) {
@@ -425,7 +453,7 @@ impl Said<'_> {
 
     fn consent(&self) -> Option<JunkVerdict> {
         let about = self.text.hits(CONSENT);
-        let wants = self.text.hits(AGREE);
+        let wants = self.text.labels(AGREE);
         let elsewhere = self.page.text_seen_elsewhere;
         let said = about + wants + self.head_hits(CONSENT).min(2) + usize::from(elsewhere);
         // A policy explains for pages, a banner stands over a text; a wall wants an answer only.
@@ -447,13 +475,20 @@ impl Said<'_> {
     fn empty_result(&self) -> Option<JunkVerdict> {
         let target = &self.target;
         let asked = target.contains('?') || target.contains("search") || target.contains("/tag");
+        let searched = asks_for_words(target);
         // A category without goods of its own leads to those below it; a search only suggests.
-        let linked_max = if asks_for_words(target) { LINKED_WORDS_MAX } else { LINKED_BELOW_MAX };
+        let linked_max = if searched { LINKED_WORDS_MAX } else { LINKED_BELOW_MAX };
         if !asked || self.words > 90 || self.text.linked > linked_max {
             return None;
         }
         let lines = self.text.lines().filter(|line| hits(line, CART) == 0);
+        // What was not searched for may be a thing of which there are no records.
+        let is_alone = |line: &&str| {
+            let besides = self.own.saturating_sub(WordSet::of_text(line).len());
+            searched || (line.chars().count() <= LABEL_CHARS && besides <= BESIDE_NOTHING_MAX)
+        };
         let found = lines
+            .filter(is_alone)
             .flat_map(|line| NOTHING_FOUND.iter().filter(move |phrase| says(line, phrase)))
             .next()?;
         Some(self.verdict(Junk::EmptyResult, format!("and it says `{found}`")))
@@ -476,9 +511,16 @@ const SEARCHES: &[&str] = &[
 /// Returns true for an address by which something is searched for.
 fn asks_for_words(target: &str) -> bool {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let names = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name);
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    // A number under one letter is that of a page or a post.
+    let words = pairs.filter(|(name, value)| {
+        let numbered = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        !(numbered && name.len() == 1 && *name != "q")
+    });
     path.contains("search")
-        || names.map(str::to_ascii_lowercase).any(|name| SEARCHES.contains(&name.as_str()))
+        || words
+            .map(|(name, _)| name.to_ascii_lowercase())
+            .any(|name| SEARCHES.contains(&name.as_str()))
 }
 
 /// Words of prose about something else that a consent page may have, twice as many if its heading
@@ -519,7 +561,7 @@ fn headings(blocks: &[Block<'_>]) -> String {
     texts.join(" ")
 }
 
-const LAYOUT: u8 = 1;
+const LAYOUT: u8 = 2;
 
 impl HostErrors {
     /// Encodes what is known, for storage; numbers little-endian.
@@ -531,6 +573,7 @@ impl HostErrors {
             out.push(u8::from(answer.search));
             out.extend(answer.count.to_le_bytes());
             out.extend(answer.besides.to_le_bytes());
+            out.extend(answer.numbers.to_le_bytes());
             answer.always.encode(&mut out);
         }
         out.extend(self.ordinary.pages.to_le_bytes());
@@ -549,11 +592,11 @@ impl HostErrors {
         let mut read = Reader(bytes);
         (read.u8()? == LAYOUT).then_some(())?;
         let honest = read.u32()?;
-        let answers = read.list(18, |read| {
+        let answers = read.list(22, |read| {
             let (search, count) = (read.u8()? != 0, read.u32()?);
-            let besides = f64::from_le_bytes(read.take()?);
+            let (besides, numbers) = (f64::from_le_bytes(read.take()?), read.u32()?);
             let always = WordSet::decode(read)?;
-            besides.is_finite().then_some(Nothing { search, always, besides, count })
+            besides.is_finite().then_some(Nothing { search, always, besides, numbers, count })
         })?;
         let pages = read.u32()?;
         let classes = read.list(4, Reader::u32)?;
@@ -715,6 +758,99 @@ mod tests {
         let other = "We hope that you like kayak lantern mitten nettle orchard paddle quilt raft";
         errors.note_probe(&probe(1), 200, Some(&of(other)));
         assert_eq!(judge(&errors, items), Some(Junk::Soft404));
+    }
+
+    /// Judges a page of these lines without any form.
+    fn judge_lines(errors: &HostErrors, target: &str, title: &str, lines: &[&str]) -> Option<Junk> {
+        let blocks: Vec<_> = lines.iter().copied().map(Block::paragraph).collect();
+        let analysis = analysed(&blocks);
+        let page = Answer {
+            target,
+            title,
+            blocks: &blocks,
+            analysis: &analysis,
+            password_field: false,
+            text_seen_elsewhere: false,
+        };
+        errors.judge(&page).map(|verdict| verdict.junk)
+    }
+
+    #[test]
+    fn a_page_that_speaks_of_logging_in_or_of_cookies_is_neither_wall() {
+        let errors = HostErrors::default();
+        let help = "To sign in with your password, hold the red key until the lamp is green, then \
+                    type both parts of it.";
+        let lines = ["Red key: sign in", help, "Forgot it? Ask at the desk."];
+        assert_eq!(judge_lines(&errors, "/help/login?topic=7", "Red key: sign in", &lines), None);
+        let lines = ["Log in", "Name", "Password", "Forgot your password?"];
+        let login = judge_lines(&errors, "/login", "Log in", &lines);
+        assert_eq!(login, Some(Junk::Login), "a form that a script sends");
+        let vendor = "The cookie of this vendor holds a number for thirteen months and needs your \
+                      consent: press accept all, or manage preferences to leave it out.";
+        let lines = ["Cookies of Lamps and Sons", vendor];
+        assert_eq!(judge_lines(&errors, "/vendor/7", "Cookies of Lamps and Sons", &lines), None);
+        let wall =
+            ["Your cookies", "We need your consent for tracking.", "Accept all", "Reject all"];
+        let consent = judge_lines(&errors, "/news/7", "Your cookies", &wall);
+        assert_eq!(consent, Some(Junk::Consent));
+    }
+
+    #[test]
+    fn a_thing_of_which_there_are_no_records_is_no_empty_search() {
+        let errors = HostErrors::default();
+        let label = "Bronze bowl with two handles and a foot, from the grave of a woman by the \
+                     river, turned and chased.";
+        let judge = |target: &str, lines: &[&str]| judge_lines(&errors, target, "Bowl", lines);
+        let (long, short) = ("There are no records of its maker.", "No records of its maker.");
+        let sentence = format!("{label} {long}");
+        assert_eq!(judge("/object?id=7", &["Bowl", &sentence]), None);
+        assert_eq!(judge("/object?id=7", &["Bowl", label, short]), None);
+        assert_eq!(judge("/?p=7", &["Bowl", label, short]), None, "the number of a post");
+        let nothing = ["Lamps", "No products were found here.", "Look at another shelf."];
+        assert_eq!(judge("/shelf?id=7", &nothing), Some(Junk::EmptyResult));
+        let empty = ["Lamps", "Sorry, no results.", label];
+        assert_eq!(judge("/find?q=lamps", &empty), Some(Junk::EmptyResult));
+    }
+
+    #[test]
+    fn a_template_that_is_empty_for_nonsense_is_content_once_it_is_filled() {
+        for met in [0, 4] {
+            check_template(met);
+        }
+    }
+
+    /// Checks a template of which `met` pages were met before nonsense was asked for.
+    fn check_template(met: usize) {
+        let lines = |cells: [&'static str; 3]| {
+            let [reading, serial, place] = cells;
+            ["Meter", "Reading", reading, "Serial", serial, "Place", place].map(Block::paragraph)
+        };
+        let mut errors = HostErrors::default();
+        for (n, place) in ["north", "south", "east", "west"].into_iter().enumerate().take(met) {
+            let number = String::leak(format!("{}", 1000 + n));
+            errors.note_page(&analysed(&lines([number, number, place])));
+        }
+        for probe in plan(1, &["/meter/7"], 4).iter().filter(|p| p.kind == ProbeKind::Page) {
+            errors.note_probe(probe, 200, Some(&analysed(&lines(["", "", ""]))));
+        }
+        let judge = |cells| {
+            let blocks = lines(cells);
+            let page = Page { blocks: &blocks, links: 0 };
+            let known = Boilerplate::default();
+            let analysis = Content::default().analyse_at("/meter/9", &page, &known);
+            let page = Answer {
+                target: "/meter/9",
+                title: "Meter",
+                blocks: &blocks,
+                analysis: &analysis,
+                password_field: false,
+                text_seen_elsewhere: false,
+            };
+            errors.judge(&page).map(|verdict| verdict.junk)
+        };
+        assert_eq!(judge(["", "", ""]), Some(Junk::Soft404));
+        assert_eq!(judge(["1234", "99", "hill"]), None);
+        assert_eq!(judge(["1234", "", ""]), None, "a number is all it has");
     }
 
     #[test]

@@ -26,11 +26,17 @@
 //! of them, in four views, where the facets of a shop have soon all met each other and go on in
 //! threes and fours. A host of more than [`WORDS_MAX`] words has the benefit of the doubt.
 //!
+//! Pages of the same words that differ in numbers are counters and calendars, or they are what the
+//! weather was, a table of results, an exercise. Where those numbers are new ([`Figures`]), not in
+//! the address, and a good part of the page, [`FIGURES_MANY`] of them are new text; fewer may be
+//! the time of day, and are no evidence until the host has shown [`FIGURES_FREE`] such pages. What
+//! is no text at all, such as photographs and papers, speaks for the pages that lead to it.
+//!
 //! A finite site that shows the same files in many orders, or one tree under two names, repeats
 //! itself as much, but its repeats come to an end by themselves. So where it is known how many
 //! addresses of the host wait, nothing is parked before that number has stood still, or grown, over
-//! as many repeats as the host had new texts: an address more is a fetch, a host parked wrongly is
-//! its text.
+//! as many repeats as the host had new texts, nor while it falls by every second of them: an
+//! address more is a fetch, a host parked wrongly is its text.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
@@ -43,13 +49,14 @@
 //! elsewhere: new text speaks for the section of the page on which its address was found.
 //!
 //! Pure state of bounded size: at most [`SECTIONS_MAX`] sections, [`SHAPES_MAX`] shapes,
-//! [`RECENT_TEXTS`] digests, [`RECENT_SHINGLES`] shingles and [`WORDS_MAX`] words of addresses: 15
-//! KiB for a large host and some hundred bytes for a small one; 8 KiB more for one with many
-//! mixtures.
+//! [`RECENT_TEXTS`] digests, [`RECENT_SHINGLES`] shingles, [`RECENT_FIGURES`] windows of numbers
+//! and [`WORDS_MAX`] words of addresses: 17 KiB for a large host and some hundred bytes for a small
+//! one; 8 KiB more for one with many mixtures.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::figures::Figures;
 use super::site_model::Reader;
 use super::track::{Track, Weight};
 
@@ -57,10 +64,20 @@ use super::track::{Track, Weight};
 pub const SECTIONS_MAX: usize = 32;
 /// Shapes of addresses of a host that are judged on their own; the least visited makes room.
 pub const SHAPES_MAX: usize = 64;
-/// Core digests remembered for each host, 4 bytes each: a trap repeats itself well within so many.
+/// Core digests, and digests of numbers, remembered for each host, 4 bytes each: a trap repeats
+/// itself well within so many.
 pub const RECENT_TEXTS: usize = 512;
 /// Sampled shingles remembered for each host, 4 bytes each.
 pub const RECENT_SHINGLES: usize = 1024;
+/// Windows of numbers remembered for each host, 4 bytes each: the days of a calendar come back
+/// within a year of pages.
+pub const RECENT_FIGURES: usize = 512;
+/// New numbers on a page of known words by which it is new text: a clock, a counter and the time
+/// that a page took to make have a third of that.
+pub const FIGURES_MANY: u32 = 32;
+/// Pages of known words and fewer new numbers that are no evidence for parking a host. Where each
+/// is a document, so many would be lost; where none is, as many fetches are.
+pub const FIGURES_FREE: u32 = 1000;
 /// Shingles sampled of a page.
 pub const SAMPLE_LEN: usize = 8;
 /// Words of addresses remembered for each host, 2 bytes each.
@@ -93,7 +110,7 @@ impl Sample {
         Sample(least)
     }
 
-    fn hashes(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u32> {
         self.0.into_iter().filter(|hash| *hash != NO_SHINGLE)
     }
 }
@@ -162,6 +179,8 @@ pub struct Brought {
     /// [`super::Analysis::sample`] of the page, by which text is known again in other company; the
     /// default for none.
     pub sample: Sample,
+    /// [`super::Analysis::figures`] of the page; the default for none.
+    pub figures: Figures,
     /// The main text, or the payload, is known already.
     pub repeat: bool,
     /// The main text is nearly the same as a known one.
@@ -282,18 +301,23 @@ pub struct HostTrap {
     shapes: Vec<(u64, Track)>,
     texts: Ring,
     shingles: Ring,
+    figures: Ring,
     /// Hashes of the words of addresses, in order.
     words: Vec<u16>,
     /// Pages of new text.
     new_texts: u32,
     /// Pages of old text in a new mixture.
     mixtures: u32,
-    /// Those of them whose address brought two words together.
+    /// Pages of known words and a few new numbers.
+    figured: u32,
+    /// Those of the mixtures whose address brought two words together.
     pairs: u32,
     /// A bit for each hash of two words of one address; empty before `MIXTURES_FREE` mixtures.
     paired: Vec<u8>,
     /// Fewest addresses that waited, since the last page of new text.
     waiting_least: u64,
+    /// Addresses that waited when it was last looked whether they grow fewer.
+    waiting_then: u64,
     /// Repeats since fewer waited than ever before.
     stuck: u32,
 }
@@ -509,10 +533,28 @@ impl HostTrap {
         }
     }
 
+    /// Takes note of a payload without text that no other address had, such as a photograph, found
+    /// on a page of `section`: it speaks for that section and for the host. Returns the changes of
+    /// level that follow, at most two.
+    pub fn note_payload(
+        &mut self,
+        section: Option<u64>,
+        settings: &TrapSettings,
+    ) -> Vec<Transition> {
+        let known = self.sections.iter_mut().find(|(known, _)| Some(*known) == section);
+        let change = known.and_then(|(_, track)| track.credit(settings));
+        let change = change.map(|change| Transition { section, ..change });
+        change.into_iter().chain(self.whole.credit(settings)).collect()
+    }
+
     fn weigh(&mut self, page: &Brought) -> Weight {
         let (known_text, known_shingles) = self.remember(page);
+        let (new_figures, new_numbers) = self.remember_figures(&page.figures);
         let (repeat, drought) = match () {
-            () if page.repeat || page.junk || known_text => (1.0, 1.0),
+            () if page.repeat || page.junk => (1.0, 1.0),
+            () if known_text && new_numbers >= FIGURES_MANY => (0.0, 0.0),
+            () if known_text && new_figures && self.affords_figures() => (0.25, 0.0),
+            () if known_text => (1.0, 1.0),
             // Old text in a new order or mixture, as lists by facets have it.
             () if page.near_repeat || known_shingles => (0.5, MIXTURE),
             // A gallery has a few new words on every page: little text, but no proof of a trap.
@@ -538,6 +580,29 @@ impl HostTrap {
         self.mixtures <= MIXTURES_FREE.saturating_add(by_texts).saturating_add(by_pairs)
     }
 
+    /// Counts a page of known words and a few new numbers; returns whether it may be worth a fetch.
+    fn affords_figures(&mut self) -> bool {
+        self.figured = self.figured.saturating_add(1);
+        self.figured <= FIGURES_FREE
+    }
+
+    /// Remembers the numbers of a page; returns whether they are new as a whole, and about how many
+    /// of them stand beside words that they did not stand beside before.
+    fn remember_figures(&mut self, figures: &Figures) -> (bool, u32) {
+        if !figures.are_text {
+            return (false, 0);
+        }
+        let is_new = !self.texts.remember(figures.digest, RECENT_TEXTS);
+        let hashes = figures.sample.hashes();
+        let known = hashes.map(|hash| self.figures.remember(hash, RECENT_FIGURES));
+        let (mut sampled, mut new) = (0, 0);
+        for known in known {
+            sampled += 1;
+            new += u32::from(!known);
+        }
+        (is_new, (figures.numbers.saturating_mul(new)).checked_div(sampled).unwrap_or(0))
+    }
+
     /// Returns whether what waits is not growing fewer, though as many repeats came as texts
     /// before.
     fn is_endless(&mut self, waiting: Option<u64>, is_new: bool) -> bool {
@@ -547,11 +612,22 @@ impl HostTrap {
             self.stuck = 0;
         } else if !is_new {
             self.stuck = self.stuck.saturating_add(1);
+            // Lists may have raised it since; what they list is worked off address by address.
+            let span = self.new_texts.max(WAITING_SPAN_MIN);
+            if self.stuck.is_multiple_of(span) {
+                let falls = waiting.saturating_add(u64::from(span / 2)) <= self.waiting_then;
+                self.waiting_then = waiting;
+                if falls {
+                    self.waiting_least = waiting;
+                    self.stuck = 0;
+                }
+            }
         }
         if is_new || waiting < self.waiting_least {
             self.waiting_least = waiting;
+            self.waiting_then = waiting;
         }
-        self.stuck >= self.new_texts
+        self.stuck >= self.new_texts.max(1)
     }
 
     /// Remembers what a page brought; returns whether its text, or most of it, was known.
@@ -609,19 +685,23 @@ const MIXTURES_PER_PAIR: u32 = 8;
 /// Bytes of the bits for words that came together.
 const PAIRED_BYTES: usize = 1 << 13;
 
+/// Repeats at least over which it is looked whether ever fewer addresses wait.
+const WAITING_SPAN_MIN: u32 = 32;
+
 /// Words of an address whose pairs are looked at.
 const PAIRED_WORDS_MAX: usize = 12;
 
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
 
-const LAYOUT: u8 = 7;
+const LAYOUT: u8 = 8;
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// shapes u32 and each with its key, the rings of digests and of shingles, words u32 and they
-    /// u16, new texts u32, mixtures u32, pairs u32, bytes of bits u32 and they, fewest waiting u64,
-    /// repeats since then u32; numbers little-endian.
+    /// shapes u32 and each with its key, the rings of digests, of shingles and of figures, words
+    /// u32 and they u16, new texts u32, mixtures u32, pages of few numbers u32, pairs u32, bytes of
+    /// bits u32 and they, fewest waiting u64, waiting when last looked u64, repeats since fewer
+    /// waited u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -634,14 +714,17 @@ impl HostTrap {
         }
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
+        self.figures.encode(&mut out);
         out.extend((self.words.len() as u32).to_le_bytes());
         self.words.iter().for_each(|word| out.extend(word.to_le_bytes()));
         out.extend(self.new_texts.to_le_bytes());
         out.extend(self.mixtures.to_le_bytes());
+        out.extend(self.figured.to_le_bytes());
         out.extend(self.pairs.to_le_bytes());
         out.extend((self.paired.len() as u32).to_le_bytes());
         out.extend(&self.paired);
         out.extend(self.waiting_least.to_le_bytes());
+        out.extend(self.waiting_then.to_le_bytes());
         out.extend(self.stuck.to_le_bytes());
         out
     }
@@ -656,18 +739,22 @@ impl HostTrap {
         let (sections, shapes) = (tracks()?, tracks()?);
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
+        let figures = Ring::decode(&mut read, RECENT_FIGURES)?;
         let words = read.list(2, |read| read.take().map(u16::from_le_bytes))?;
-        let (new_texts, mixtures, pairs) = (read.u32()?, read.u32()?, read.u32()?);
+        let (new_texts, mixtures) = (read.u32()?, read.u32()?);
+        let (figured, pairs) = (read.u32()?, read.u32()?);
         let paired = read.list(1, Reader::u8)?;
-        let (waiting_least, stuck) = (read.u64()?, read.u32()?);
+        let (waiting_least, waiting_then, stuck) = (read.u64()?, read.u64()?, read.u32()?);
         let good = read.0.is_empty()
             && sections.len() <= SECTIONS_MAX
             && shapes.len() <= SHAPES_MAX
             && words.len() <= WORDS_MAX
             && words.is_sorted()
             && [0, PAIRED_BYTES].contains(&paired.len());
-        let remembered = HostTrap { texts, shingles, words, paired, ..HostTrap::default() };
-        let counted = HostTrap { new_texts, mixtures, pairs, waiting_least, stuck, ..remembered };
+        let remembered =
+            HostTrap { texts, shingles, figures, words, paired, ..HostTrap::default() };
+        let counted = HostTrap { new_texts, mixtures, figured, pairs, ..remembered };
+        let counted = HostTrap { waiting_least, waiting_then, stuck, ..counted };
         good.then_some(HostTrap { whole, sections, shapes, ..counted })
     }
 }
@@ -964,6 +1051,64 @@ mod tests {
     }
 
     #[test]
+    fn a_list_that_is_worked_off_parks_nobody_though_it_was_read_after_the_last_new_text() {
+        // Pages of photographs: four of the host have text, twelve lists of 25 and what they list
+        // have none.
+        let mut host = HostTrap::default();
+        let mut note = |page: Brought, waiting| {
+            let page = Brought { waiting: Some(waiting), ..page };
+            host.note(Some(1), &page, &TrapSettings::default());
+            host.worst()
+        };
+        (0..4).for_each(|n| assert_eq!(note(new(n), 12), Level::Healthy));
+        (0..12).for_each(|n| assert!(note(repeat(n), 12 + 24 * n) < Level::Parked));
+        (0..300).for_each(|n| assert!(note(repeat(n), 300 - n) < Level::Parked, "{n}"));
+        // Lists for ever are parked: each leads to another, and to 24 addresses of nothing new.
+        let wave = |n: u64| 300 - n % 25;
+        let parked = (0..600).position(|n| note(repeat(n), wave(n)) == Level::Parked);
+        assert!(parked.is_some_and(|after| after < 200), "{parked:?}");
+    }
+
+    #[test]
+    fn pages_of_the_same_words_that_differ_in_numbers_are_parked_late_or_never() {
+        let parked_after = |page: &dyn Fn(u64) -> Figures| {
+            let mut host = HostTrap::default();
+            (0..5000).position(|n| {
+                let brought = Brought { figures: page(n), thin: true, ..Brought::default() };
+                host.note(Some(1), &brought, &TrapSettings::default());
+                if n % 999 == 0 {
+                    assert_eq!(HostTrap::decode(&host.encode()).as_ref(), Some(&host));
+                }
+                host.worst() == Level::Parked
+            })
+        };
+        assert_eq!(parked_after(&|n| Figures::drawn(n, FIGURES_MANY)), None);
+        let few = parked_after(&|n| Figures::drawn(n, 3)).unwrap();
+        assert!((1000..1200).contains(&few), "{few}");
+        // The days of a month are no news for ever.
+        let month = parked_after(&|n| Figures::drawn(n % 12, 40)).unwrap();
+        assert!(month < 200, "{month}");
+        assert!(parked_after(&|_| Figures::default()).unwrap() < 110);
+    }
+
+    #[test]
+    fn photographs_speak_for_the_pages_that_lead_to_them() {
+        let mut host = HostTrap::default();
+        for n in 0..1000 {
+            host.note(Some(1), &repeat(n), &TrapSettings::default());
+            host.note_payload(Some(1), &TrapSettings::default());
+            assert!(host.worst() < Level::Parked);
+        }
+        let [_, _, _, parked] = run(&mut host, 200, |n| (Some(1), repeat(n)));
+        assert_eq!(parked, Some(105));
+        let back = (0..9).find_map(|_| host.note_payload(Some(1), &TrapSettings::default()).pop());
+        assert_eq!(
+            back.map(|change| (change.section, change.from)),
+            Some((Some(1), Level::Parked))
+        );
+    }
+
+    #[test]
     fn new_text_brings_a_host_back() {
         let mut host = HostTrap::default();
         run(&mut host, 1000, |n| (None, repeat(n)));
@@ -1027,11 +1172,13 @@ mod tests {
             let (target, blocks) = page(n);
             let blocks = borrowed(&blocks);
             let known = model.boilerplate();
-            let analysis = content.analyse(&Page { blocks: &blocks, links: 0 }, &known);
+            let page = Page { blocks: &blocks, links: 0 };
+            let analysis = content.analyse_at(&target, &page, &known);
             model.observe(&analysis, content.settings(), Room::Ample);
             let brought = Brought {
                 core_digest: analysis.core_digest,
                 sample: analysis.sample,
+                figures: analysis.figures,
                 repeat: !seen.insert(analysis.text_digest) && !analysis.thin,
                 thin: analysis.thin,
                 address: host.note_address(&target),
@@ -1063,6 +1210,13 @@ mod tests {
             let mut days = vec![said(format!("Calendar {month} {year}"))];
             days.extend((1..=28).map(|day| OwnBlock::own(format!("{day}"), BlockKind::Cell)));
             (format!("/calendar/{year}/{month}"), site.page(&days, n))
+        });
+        check_trap("days with a clock", u64::from(FIGURES_FREE) + 200, |n| {
+            let hours = (0..24).map(|hour| OwnBlock::own(format!("{hour} 00"), BlockKind::Cell));
+            let mut day = vec![said(format!("Day {n} of this calendar"))];
+            day.extend(hours);
+            day.push(said(format!("It is now {} {} {}", n / 60 % 24, n % 60, mix(n) % 1000)));
+            (format!("/day/{n}"), site.page(&day, n))
         });
         check_trap("session ids", 200, |n| {
             let own = article(&text(n % 30, 300), site.script, n % 30);
@@ -1097,6 +1251,22 @@ mod tests {
         });
         check("archive of short notes", Level::Healthy, &|n| {
             (format!("/notes/{n}"), site.page(&of(n, 30), n))
+        });
+        check("results of matches, a table a day", Level::Slowed, &|n| {
+            let mut chance = Chance(n);
+            let mut rows = vec![said(format!("Results of day {n}"))];
+            let mut cell = |text: String| rows.push(OwnBlock::own(text, BlockKind::Cell));
+            for club in 0..12 {
+                cell(written(&text(club << 7, 1), site.script));
+                (0..4).for_each(|_| cell(format!("{}", chance.below(100))));
+            }
+            (format!("/day/{n}"), site.page(&rows, n))
+        });
+        check("formulas", Level::LowPriority, &|n| {
+            let mut chance = Chance(n);
+            let signs = ['∑', '∫', '√', '≤', '→', '∀', '∃', '⊂', '∈', '±'];
+            let formula: String = (0..20).map(|_| signs[chance.below(10) as usize]).collect();
+            (format!("/formula/{n}"), site.page(&[said(formula)], n))
         });
         check("archive with a print view of every second page", Level::Slowed, &|n| {
             let which = if n % 3 == 2 { n - 1 } else { n };

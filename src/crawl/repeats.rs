@@ -21,7 +21,7 @@ use crate::content::near::NearSettings;
 use crate::content::probes::Probe;
 use crate::content::signature::SignatureSettings;
 use crate::content::soft_error::HostErrors;
-use crate::content::trap::{HostTrap, Level, section_of};
+use crate::content::trap::{HostTrap, Level, Transition, section_of};
 use crate::db::families::dust::{self as sites, Kind};
 use crate::db::{Batch, Db, DbError};
 use crate::fetch::Outcome as Fetched;
@@ -224,27 +224,9 @@ impl State {
             self.ask_nothing(batch, url, probe)?;
         }
         for change in changes {
-            let whole = change.section.is_none();
-            if let Some(section) = change.section {
-                self.note_part(url, section, now)?;
-            }
-            tracing::info!(
-                host = host.as_str(), whole, from = ?change.from, to = ?change.to,
-                reason = change.reason, page = url.as_str(), "a host repeats itself"
-            );
-            self.count(match change.to {
-                _ if !whole && change.from == Level::Parked => "trap-section-recovered",
-                Level::Healthy => "trap-healthy",
-                Level::Slowed => "trap-slowed",
-                Level::LowPriority => "trap-low-priority",
-                Level::Parked if whole => "trap-parked",
-                Level::Parked => "trap-section-parked",
-            });
-            if whole && change.to == Level::Parked {
+            self.tell_change(batch, url, &change, now)?;
+            if change.section.is_none() && change.to == Level::Parked {
                 self.park(lease, &change.reason, now)?;
-            }
-            if !whole && change.from == Level::Parked {
-                self.bring_back_untrapped(batch);
             }
         }
         Ok(Standing {
@@ -256,6 +238,65 @@ impl State {
                 1
             },
         })
+    }
+
+    /// Takes note of a payload that has no text to be judged, such as a photograph: where no other
+    /// URL had it, it speaks for the page that led to it, however little that page says.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn settle_payload(
+        &mut self,
+        batch: &mut Batch,
+        admitted: &Admitted,
+        facts: &PageFacts,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let Some(via) = &admitted.via else { return Ok(()) };
+        if facts.known_payload || facts.analysis.is_some() || !is_work(&facts.mime) {
+            return Ok(());
+        }
+        let held = self.texts.of(&self.db, &via.host())?;
+        let changes = held.content.led_to_payload(via.path_and_query(), &self.repeats.host);
+        held.unsaved += 1;
+        if held.unsaved >= PAGES_UNSAVED || !changes.is_empty() {
+            self.texts.save(&via.host());
+        }
+        for change in changes {
+            self.tell_change(batch, via, &change, now)?;
+        }
+        Ok(())
+    }
+
+    /// Logs and counts a change of the level of a host or of a part of it, shown by `page`, and
+    /// brings back what a part that recovers had held.
+    fn tell_change(
+        &mut self,
+        batch: &mut Batch,
+        page: &CrawlUrl,
+        change: &Transition,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let whole = change.section.is_none();
+        if let Some(section) = change.section {
+            self.note_part(page, section, now)?;
+        }
+        tracing::info!(
+            host = page.host().as_str(), whole, from = ?change.from, to = ?change.to,
+            reason = change.reason, page = page.as_str(), "a host repeats itself"
+        );
+        self.count(match change.to {
+            _ if !whole && change.from == Level::Parked => "trap-section-recovered",
+            Level::Healthy => "trap-healthy",
+            Level::Slowed => "trap-slowed",
+            Level::LowPriority => "trap-low-priority",
+            Level::Parked if whole => "trap-parked",
+            Level::Parked => "trap-section-parked",
+        });
+        if !whole && change.from == Level::Parked {
+            self.bring_back_untrapped(batch);
+        }
+        Ok(())
     }
 
     /// Puts a host that repeated itself back among the healthy, with all its sections.
@@ -376,6 +417,15 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Returns whether a type is that of works that are no text: pictures, sounds, films, papers. What
+/// servers make for each page, such as feeds, scripts and styles, is none.
+fn is_work(mime: &str) -> bool {
+    let made = ["json", "xml", "script", "x-www-form"];
+    ["image/", "audio/", "video/", "application/"].iter().any(|kind| mime.starts_with(kind))
+        && !made.iter().any(|part| mime.contains(part))
+        || mime == "image/svg+xml"
 }
 
 #[cfg(test)]

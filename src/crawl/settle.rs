@@ -11,7 +11,7 @@ use super::near::{self, NearMode};
 use super::readmit::shows_a_page;
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
-use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
+use super::visit::{PageFacts, Visit, payload_key, retry_after, robots_outcome};
 use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
@@ -408,6 +408,11 @@ impl State {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
         let mut standing = self.settle_text(batch, admitted, facts, now)?;
+        let whole =
+            answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none();
+        if whole {
+            self.settle_payload(batch, admitted, facts, now)?;
+        }
         self.slow_down(admitted, visit, standing.slower)?;
         let mut stale = false;
         self.change_host(admitted.lease.host, |record| {
@@ -435,9 +440,9 @@ impl State {
                 near::add(&self.db, batch, &self.repeats.near, waiting.fingerprint, analysis)?;
             }
         }
-        if answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none() {
-            let digest = xxhash_rust::xxh3::xxh3_128(&answer.payload);
-            self.note_first(batch, contents::Kind::Payload, digest, waiting, visit)?;
+        if whole {
+            let key = payload_key(answer);
+            self.note_first(batch, contents::Kind::Payload, key, waiting, visit)?;
         }
         Ok(standing)
     }
@@ -650,6 +655,13 @@ impl State {
         Ok(())
     }
 
+    /// Returns why the host of a URL may not be asked for anything. A pattern that fits the URL
+    /// alone, such as one for text files, does not speak of its robots.txt.
+    fn excludes_host_of(&self, url: &CrawlUrl) -> Option<Reason> {
+        let home = url.join("/").ok()?;
+        self.filter.excludes(url).filter(|_| self.filter.excludes(&home).is_some())
+    }
+
     /// A redirect of robots.txt is fetched under a lease of the host that it leads to.
     fn follow_robots(
         &mut self,
@@ -667,6 +679,10 @@ impl State {
             return Ok(self.change_host(id, |record| record.pace.hold_until(later))?);
         }
         if host != origin.host {
+            if let Some(reason) = self.excludes_host_of(&target) {
+                let why = format!("it redirects to {host}, which is not asked: {reason}");
+                return self.lose_robots(batch, origin, why, now);
+            }
             let id = self.host_id(&host)?;
             let status = self.host(id)?.map(|record| record.status);
             if let Some(HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. }) =

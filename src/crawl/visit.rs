@@ -451,7 +451,7 @@ fn judge_text(
     let page = content::Page { blocks: &blocks, links: extracted.links.len() };
     let analysis = CONTENT.with_borrow_mut(|content| {
         let content = content.get_or_insert_with(|| Content::new(task.tools.content.clone()));
-        content.analyse(&page, &task.boilerplate)
+        content.analyse_at(task.url.path_and_query(), &page, &task.boilerplate)
     });
     facts.repeats = known_text(task, &analysis)?;
     // A probe is no page: what it shows is noted as the host's way of saying "nothing here".
@@ -525,8 +525,15 @@ fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError
     if answer.payload.is_empty() || answer.status != 200 || answer.truncated.is_some() {
         return Ok(None);
     }
-    let digest = Fingerprint(xxhash_rust::xxh3::xxh3_128(&answer.payload));
-    contents::get(&task.tools.db, contents::Kind::Payload, digest.0)
+    contents::get(&task.tools.db, contents::Kind::Payload, payload_key(answer))
+}
+
+/// Returns what a payload is known by. Replayers take the head from a revisit record and the body
+/// from the record that it names: where the two are not framed alike, they show chunk sizes.
+pub(super) fn payload_key(answer: &Answer) -> u128 {
+    let framing = answer.header_text("transfer-encoding").map(|text| text.to_ascii_lowercase());
+    let seed = framing.map_or(0, |framing| xxhash_rust::xxh3::xxh3_64(framing.as_bytes()));
+    xxhash_rust::xxh3::xxh3_128_with_seed(&answer.payload, seed)
 }
 
 /// Returns the capture that an answer of 304 speaks of.
@@ -615,18 +622,24 @@ fn broken_off(why: Truncated) -> Option<&'static str> {
 }
 
 fn max_age(answer: &Answer) -> Option<Duration> {
-    let control = answer.header_text("cache-control")?.to_ascii_lowercase();
-    let directive = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
-    directive.trim().parse().ok().map(Duration::from_secs)
+    answer.header_texts("cache-control").find_map(|control| {
+        let control = control.to_ascii_lowercase();
+        let said = control.split(',').find_map(|part| part.trim().strip_prefix("max-age="))?;
+        // The quoted form is to be read as well (RFC 9111 §5.2).
+        said.trim().trim_matches('"').parse().ok().map(Duration::from_secs)
+    })
 }
 
 /// Reads Retry-After, in seconds or as a date (RFC 9110 §10.2.3); a date counts from that of the
 /// answer, where it has one, since the server's clock may be wrong. One that asks for no rest says
-/// nothing.
+/// nothing, and one that asks for longer than a year counts as a year.
 pub fn retry_after(answer: &Answer) -> Option<Duration> {
     let text = answer.header_text("retry-after")?;
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let asked = match text.parse::<u64>() {
         Ok(secs) => Duration::from_secs(secs.min(RETRY_AFTER_MAX)),
+        // More than the number holds.
+        Err(_) if is_number => Duration::from_secs(RETRY_AFTER_MAX),
         Err(_) => {
             let until = httpdate::parse_http_date(&text).ok()?;
             let date = answer.header_text("date");
@@ -643,19 +656,17 @@ pub fn retry_after(answer: &Answer) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Returns what is read from an answer of the year 2026 with this Retry-After and Date.
-    fn read(asked: &str, date: Option<&str>) -> Option<u64> {
-        let named = |name: &str, value: &str| (name.to_owned(), value.to_owned().into());
-        let mut headers = vec![named("retry-after", asked)];
-        headers.extend(date.map(|date| named("date", date)));
-        let answer = Answer {
+    /// Returns an answer of the year 2026 with these headers.
+    fn answer(headers: &[(&str, &str)]) -> Answer {
+        let named = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned().into());
+        Answer {
             status: 503,
             version: crate::fetch::HttpVersion::Http11,
-            headers,
+            headers: headers.iter().map(named).collect(),
             request_block: Default::default(),
             head_block: Default::default(),
             wire_body: Default::default(),
-            payload: Default::default(),
+            payload: "a page".into(),
             body: Default::default(),
             truncated: None,
             address: [127, 0, 0, 1].into(),
@@ -663,8 +674,36 @@ mod tests {
             began: Timestamp::from_millis(1_790_000_000_000),
             timing: Default::default(),
             asked_to_sign: false,
-        };
-        retry_after(&answer).map(|asked| asked.as_secs())
+        }
+    }
+
+    /// Returns what is read from an answer with this Retry-After and Date.
+    fn read(asked: &str, date: Option<&str>) -> Option<u64> {
+        let mut headers = vec![("retry-after", asked)];
+        headers.extend(date.map(|date| ("date", date)));
+        retry_after(&answer(&headers)).map(|asked| asked.as_secs())
+    }
+
+    /// pywb showed a page that came with a length, and repeats one that came in chunks, with the
+    /// sizes of those chunks in it.
+    #[test]
+    fn a_payload_repeats_none_that_is_framed_otherwise() {
+        let key = |framing: &[(&str, &str)]| payload_key(&answer(framing));
+        let (plain, chunked) = (key(&[]), key(&[("transfer-encoding", "chunked")]));
+        assert_ne!(plain, chunked);
+        assert_eq!(plain, xxhash_rust::xxh3::xxh3_128(b"a page"), "as states have it");
+        assert_eq!(plain, key(&[("content-length", "6")]));
+        assert_eq!(chunked, key(&[("transfer-encoding", "Chunked")]));
+        assert_ne!(chunked, key(&[("transfer-encoding", "gzip, chunked")]));
+    }
+
+    #[test]
+    fn how_long_a_robots_txt_may_be_kept_is_found_in_any_of_its_fields() {
+        let two = [("cache-control", "public"), ("cache-control", "no-transform, Max-Age=60")];
+        assert_eq!(max_age(&answer(&two)), Some(Duration::from_secs(60)));
+        let quoted = [("cache-control", "max-age=\"60\"")];
+        assert_eq!(max_age(&answer(&quoted)), Some(Duration::from_secs(60)));
+        assert_eq!(max_age(&answer(&[("cache-control", "s-maxage=60")])), None);
     }
 
     #[test]
@@ -672,6 +711,7 @@ mod tests {
         let until = "Mon, 21 Sep 2026 14:13:50 GMT";
         assert_eq!(read("120", None), Some(120));
         assert_eq!(read("999999999999", None), Some(RETRY_AFTER_MAX));
+        assert_eq!(read(&"9".repeat(40), None), Some(RETRY_AFTER_MAX), "more than a number holds");
         assert_eq!(read(until, None), Some(30), "our clock shows 14:13:20");
         assert_eq!(read(until, Some("Mon, 21 Sep 2026 14:12:50 GMT")), Some(60));
         assert_eq!(read(until, Some("Mon, 21 Sep 2026 16:12:50 GMT")), None, "it is over");

@@ -9,6 +9,8 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use crate::url::Host;
+
 /// The header that carries the page's own token with every command.
 pub(super) const COMMAND_HEADER: &str = "x-crawler-command";
 
@@ -55,7 +57,7 @@ impl Refusal {
 pub(super) struct Guard {
     /// SHA-256 of the token: comparing hashes tells a guesser nothing by its duration.
     token: Option<[u8; 32]>,
-    hosts: Vec<String>,
+    hosts: Vec<Host>,
     command_token: String,
 }
 
@@ -64,7 +66,8 @@ impl Guard {
     pub(super) fn new(token: Option<&str>, hosts: &[String]) -> Self {
         Guard {
             token: token.map(|token| Sha256::digest(token.as_bytes()).into()),
-            hosts: hosts.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            // As browsers send them.
+            hosts: hosts.iter().filter_map(|host| Host::named(host)).collect(),
             // 122 bits of the system's randomness.
             command_token: uuid::Uuid::new_v4().simple().to_string(),
         }
@@ -98,7 +101,7 @@ impl Guard {
         name == "localhost"
             || name.parse::<std::net::Ipv4Addr>().is_ok()
             || address.is_some_and(|address| address.parse::<std::net::Ipv6Addr>().is_ok())
-            || self.hosts.contains(&name)
+            || self.hosts.iter().any(|host| host.as_str() == name)
     }
 
     fn admits(&self, headers: &HeaderMap) -> bool {
@@ -192,6 +195,8 @@ mod tests {
         ] {
             check(&guard, "GET", &[("host", bad)], Err(Refusal::Host));
         }
+        let named = Guard::new(None, &["B\u{fc}cher.internal.".to_owned()]);
+        check(&named, "GET", &[("host", "xn--bcher-kva.internal:80")], Ok(()));
         check(&guard, "GET", &[], Err(Refusal::NoHost));
         let twice = [("host", "127.0.0.1"), ("host", "evil.example")];
         check(&guard, "GET", &twice, Err(Refusal::NoHost));

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::url::Host;
+
 /// Shortest token: 16 characters of a random text are beyond guessing over a network.
 pub(super) const TOKEN_MIN: usize = 16;
 
@@ -72,6 +74,12 @@ impl Settings {
                  (openssl rand -hex 16 > token) and name the file, or listen on 127.0.0.1"
             ));
         }
+        if let Some(host) = self.hosts.iter().find(|host| Host::named(host).is_none()) {
+            return Err(format!(
+                "`hosts` has `{}`, which is no host name: write it without scheme, port and path",
+                host.escape_debug()
+            ));
+        }
         if self.pages_max == 0 || self.connections_max <= self.pages_max {
             return Err(format!(
                 "`connections_max` must be above pages_max = {}, and that above 0",
@@ -113,5 +121,20 @@ mod tests {
         check("192.0.2.1:8400", "", Err("`token_file` is missing"));
         check("8400", "", Err("`listen` must be an address and a port"));
         check("example.org:8400", "", Err("such as 127.0.0.1:8400"));
+    }
+
+    /// They were taken, and the dashboard then refused the very name that was meant.
+    #[test]
+    fn names_that_no_browser_sends_as_a_host_are_refused() {
+        let with = |host: &str| Settings {
+            listen: "127.0.0.1:8400".to_owned(),
+            hosts: vec![host.to_owned()],
+            ..Settings::default()
+        };
+        for bad in ["https://crawler.internal", "crawler.internal:81", "*.internal", ""] {
+            let said = with(bad).check().unwrap_err();
+            assert!(said.starts_with("`hosts`"), "{said}");
+        }
+        assert_eq!(with("crawler.internal").check(), Ok(()));
     }
 }

@@ -59,12 +59,19 @@ pub enum DatasetError {
     /// The state cannot be read.
     #[error(transparent)]
     Db(#[from] DbError),
-    /// The file cannot be written.
-    #[error("write {}: {why}; free space or name another file", file.display())]
+    /// The table cannot be made.
+    #[error("write {}: {why}", file.display())]
     Write {
         /// The file.
         file: PathBuf,
         /// What is wrong.
         why: String,
     },
+}
+
+impl DatasetError {
+    /// Returns true if the same call may succeed when there is room again.
+    pub fn is_full(&self) -> bool {
+        matches!(self, DatasetError::Archive(error) if error.is_full())
+    }
 }

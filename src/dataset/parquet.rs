@@ -17,6 +17,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::rows::{Reader, Row, Wanted};
 use super::{DatasetError, Written};
+use crate::archive::{ArchiveError, write_whole};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 512;
@@ -90,18 +91,15 @@ pub fn export_parquet(
     software: &str,
     target: &Path,
 ) -> Result<Written, DatasetError> {
-    let mut table = Table::create(target, software)?;
-    let read = reader.read(wanted, |row, written| {
-        written.rows += 1;
-        table.push(row)?;
-        Ok(true)
-    });
-    let written = read.and_then(|written| Ok(Written { bytes: table.finish()?, ..written }));
-    if written.is_err() {
-        // Half a table is none: readers look for its end.
-        let _ = std::fs::remove_file(target);
-    }
-    written
+    write_whole(target, |file| {
+        let mut table = Table::create(file, target, software)?;
+        let written = reader.read(wanted, |row, written| {
+            written.rows += 1;
+            table.push(row)?;
+            Ok(true)
+        })?;
+        Ok(Written { bytes: table.finish()?, ..written })
+    })
 }
 
 /// A table that is being written, and the rows of its next batch.
@@ -114,8 +112,7 @@ struct Table<'t> {
 }
 
 impl Table<'_> {
-    fn create<'t>(target: &'t Path, software: &str) -> Result<Table<'t>, DatasetError> {
-        let file = File::create_new(target).map_err(|error| failed(target, error))?;
+    fn create<'t>(file: File, target: &'t Path, software: &str) -> Result<Table<'t>, DatasetError> {
         let schema = Arc::new(schema());
         let about = vec![KeyValue::new("software".to_owned(), software.to_owned())];
         let properties = WriterProperties::builder()
@@ -147,13 +144,22 @@ impl Table<'_> {
     /// Writes what is left and the end; returns the size of the file.
     fn finish(mut self) -> Result<u64, DatasetError> {
         self.put()?;
-        self.writer.close().map_err(|error| failed(self.target, error))?;
-        let written = std::fs::metadata(self.target).map_err(|error| failed(self.target, error))?;
+        let file = self.writer.into_inner().map_err(|error| failed(self.target, error))?;
+        let written = file.metadata().map_err(|error| failed(self.target, error))?;
         Ok(written.len())
     }
 }
 
-fn failed(target: &Path, why: impl std::fmt::Display) -> DatasetError {
+/// Returns the error of the operating system where that is the cause: a full disk is told by it.
+fn failed(target: &Path, why: impl std::error::Error + 'static) -> DatasetError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&why);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<std::io::Error>() {
+            let (kind, words) = (io.kind(), io.to_string());
+            return ArchiveError::write(target, std::io::Error::new(kind, words)).into();
+        }
+        cause = error.source();
+    }
     DatasetError::Write { file: target.to_owned(), why: why.to_string() }
 }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use super::rows::{Reader, Wanted};
 use super::{DatasetError, TEXTS_MAX, Written};
+use crate::archive::ArchiveError;
 
 /// Writes the texts of pages; `all` also those that are there already. Error pages, in disguise or
 /// not, are left out unless a status is asked for.
@@ -47,10 +48,8 @@ pub fn export_text(
             clusters.insert(cluster.clone());
         }
         let piece = piece(&row.url, text);
-        out.write_all(piece.as_bytes()).map_err(|why| DatasetError::Write {
-            file: Path::new("the output").to_owned(),
-            why: why.to_string(),
-        })?;
+        let failed = |why| ArchiveError::write(Path::new("the output"), why);
+        out.write_all(piece.as_bytes()).map_err(failed)?;
         written.rows += 1;
         written.bytes += piece.len() as u64;
         Ok(true)

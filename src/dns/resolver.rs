@@ -74,12 +74,10 @@ impl HickoryResolver {
     }
 
     async fn lookup(&self, host: &Host) -> (Known, Duration) {
-        let asked = async {
-            // The semaphore is never closed.
-            let _permit = self.under_way.acquire().await;
-            self.ask(host).await
-        };
-        tokio::time::timeout(self.total, asked).await.unwrap_or_else(|_| {
+        // The semaphore is never closed. The wait is ours and says nothing of the name: each of
+        // those before it has its own limit.
+        let _permit = self.under_way.acquire().await;
+        tokio::time::timeout(self.total, self.ask(host)).await.unwrap_or_else(|_| {
             let limit = self.total;
             (Known::Failed(format!("no answer within {limit:?}")), Duration::ZERO)
         })
@@ -185,7 +183,7 @@ impl Resolve for HickoryResolver {
 }
 
 /// The names that are being asked for, so that nobody asks twice at once: whoever comes second
-/// waits for the first, no longer than one lookup may take, and finds its answer in the cache.
+/// waits for the first, no longer than that one does, and finds its answer in the cache.
 #[derive(Debug, Default)]
 struct Asked(Mutex<HashMap<Host, Weak<tokio::sync::Mutex<()>>>>);
 

@@ -18,7 +18,8 @@ pub struct Settings {
     pub timeout: Span,
     /// How often a question is put again to a silent server.
     pub attempts: usize,
-    /// Wall-clock limit of one resolution, all servers, attempts and aliases together.
+    /// Wall-clock limit of one resolution, all servers, attempts and aliases together; the wait for
+    /// its turn, where `in_flight_max` are under way, is not part of it.
     pub total: Span,
     /// Which addresses to ask for. IPv4 first halves the questions, since nearly every host has
     /// it.

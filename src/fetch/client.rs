@@ -321,6 +321,10 @@ impl HyperFetch {
                 let broken = Broken::new(Failure::EnhanceYourCalm, describe(&error));
                 return Err(Broken { blocks, ..broken });
             }
+            Ok(Err(Unanswered { error, is_flooded: true, .. })) => {
+                let broken = Broken::new(Failure::HeadTooLarge, describe(&error));
+                return Err(Broken { blocks, ..broken });
+            }
             Ok(Err(Unanswered { error, is_unprocessed, .. })) => {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
                 return Err(Broken { blocks, untouched: is_unprocessed, ..broken });
@@ -329,6 +333,10 @@ impl HyperFetch {
         };
         let (head, mut body) = response.into_parts();
         let blocks = Blocks { head: http2::head_block(head.status, &head.headers), ..blocks };
+        if head.headers.len() > self.settings.head_fields_max {
+            let detail = format!("{} header fields", head.headers.len());
+            return Err(Broken { blocks, ..Broken::new(Failure::HeadTooLarge, detail) });
+        }
         let bytes_max = self.settings.body_max_for(request.purpose);
         let bounds = BodyBounds::new(&self.settings, bytes_max, visit.deadline, &self.turns);
         let poll = |cx: &mut std::task::Context<'_>| {

@@ -189,9 +189,10 @@ fn failure_of(error: &io::Error, address: IpAddr) -> Failure {
     let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS].map(Errno::raw_os_error);
     match error.kind() {
         TimedOut => Failure::ConnectTimeout,
-        NetworkDown | AddrNotAvailable | OutOfMemory => Failure::LocalFailure,
-        // Many machines have no IPv6: that says nothing about the network as a whole.
-        NetworkUnreachable if address.is_ipv4() => Failure::LocalFailure,
+        NetworkDown | OutOfMemory => Failure::LocalFailure,
+        // Many machines have no IPv6, or have it switched off: that says nothing about the network
+        // as a whole.
+        NetworkUnreachable | AddrNotAvailable if address.is_ipv4() => Failure::LocalFailure,
         _ if error.raw_os_error().is_some_and(|code| exhausted.contains(&code)) => {
             Failure::LocalFailure
         }
@@ -351,6 +352,8 @@ mod tests {
             (Errno::ADDRNOTAVAIL, v4, Failure::LocalFailure),
             (Errno::NETUNREACH, v4, Failure::LocalFailure),
             (Errno::NETUNREACH, v6, Failure::ConnectFailed),
+            // Where IPv6 is switched off, as in most containers.
+            (Errno::ADDRNOTAVAIL, v6, Failure::ConnectFailed),
             (Errno::NETDOWN, v4, Failure::LocalFailure),
             (Errno::HOSTUNREACH, v4, Failure::ConnectFailed),
             (Errno::CONNREFUSED, v4, Failure::ConnectFailed),

@@ -13,12 +13,13 @@ use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::header::HeaderMap;
 use hyper::rt::Executor;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioTimer;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use super::Settings;
 use super::connect::Stream;
+use super::frames::{Counted, HeaderBlocks};
 
 /// An HTTP/2 connection; dropping it closes it.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(super) struct Http2 {
     sender: SendRequest<Empty<Bytes>>,
     /// The server ended the connection because it was asked too much.
     calm: Arc<AtomicBool>,
+    blocks: HeaderBlocks,
     /// Completes when nothing more can come of the connection, and `calm` is settled.
     ended: oneshot::Receiver<()>,
     _tasks: EndOnDrop,
@@ -39,12 +41,16 @@ pub(super) struct Unanswered {
     pub(super) wants_calm: bool,
     /// The server cannot have worked on it (RFC 9113 §8.7): it was never sent, or was refused.
     pub(super) is_unprocessed: bool,
+    /// The server sent too many interim answers.
+    pub(super) is_flooded: bool,
 }
 
 impl Http2 {
     /// Takes over a stream on which ALPN chose HTTP/2.
     pub(super) async fn open(stream: Stream, settings: &Settings) -> hyper::Result<Self> {
         let head_max = u32::try_from(settings.head_max.get()).unwrap_or(u32::MAX);
+        let blocks = HeaderBlocks::new(settings.interim_max);
+        let stream = TokioIo::new(Counted::new(TokioIo::new(stream), blocks.clone()));
         let tasks = Tasks::default();
         let end_on_drop = EndOnDrop(tasks.clone());
         let (sender, connection) = Builder::new(tasks.clone())
@@ -62,7 +68,7 @@ impl Http2 {
             told.store(end.is_err_and(|error| wants_calm(&error)), Ordering::Release);
             drop(ending);
         }));
-        Ok(Http2 { sender, calm, ended, _tasks: end_on_drop })
+        Ok(Http2 { sender, calm, blocks, ended, _tasks: end_on_drop })
     }
 
     /// Sends a request and waits for the head of its answer.
@@ -70,6 +76,7 @@ impl Http2 {
         &mut self,
         request: Request<Empty<Bytes>>,
     ) -> Result<Response<Incoming>, Unanswered> {
+        self.blocks.begin();
         let error = match self.sender.ready().await {
             Ok(()) => match self.sender.send_request(request).await {
                 Ok(response) => return Ok(response),
@@ -83,8 +90,9 @@ impl Http2 {
             let _ = (&mut self.ended).await;
             wants_calm |= self.wants_calm();
         }
-        let is_unprocessed = is_unprocessed(&error);
-        Err(Unanswered { error, wants_calm, is_unprocessed })
+        let is_flooded = self.blocks.are_too_many();
+        let is_unprocessed = !is_flooded && is_unprocessed(&error);
+        Err(Unanswered { error, wants_calm, is_unprocessed, is_flooded })
     }
 
     /// Returns true if the server ended the connection because it was asked too much.

@@ -15,6 +15,7 @@ mod client;
 mod coding;
 mod connect;
 mod failure;
+mod frames;
 mod http1;
 mod http2;
 mod pool;

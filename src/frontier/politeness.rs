@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::window::Window;
 use crate::clock::{Span, Timestamp};
+use crate::url::Host;
 
 /// Which second unit, beside the host, may have only one fetch in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Default)]
@@ -134,10 +135,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Composes the crawl's settings with overrides by host name.
+    /// Composes the crawl's settings with overrides by host name, in any spelling; what is no name
+    /// of a host is passed over.
     pub fn new(all: Settings, overrides: &BTreeMap<String, HostOverride>) -> Self {
+        let named = |name: &str| Host::named(name).map(|host| host.as_str().to_owned());
         let hosts =
-            overrides.iter().map(|(name, host)| (name.to_ascii_lowercase(), all.with(host)));
+            overrides.iter().filter_map(|(name, host)| Some((named(name)?, all.with(host))));
         Rules { hosts: hosts.collect(), all }
     }
 
@@ -551,6 +554,22 @@ mod tests {
         let rest = pace.finish(slow, T0, T0, &settings);
         assert_eq!(rest.reason, GapReason::Latency);
         assert!(rest.gap > Duration::from_secs(1));
+    }
+
+    /// They were compared as they stood with names in their canonical form.
+    #[test]
+    fn a_host_has_the_settings_of_its_name_in_any_spelling() {
+        let nine = HostOverride { min_delay: Some(Span::secs(9)), ..HostOverride::default() };
+        for (written, host) in [
+            ("A.Example.", "a.example"),
+            ("B\u{fc}cher.example", "xn--bcher-kva.example"),
+            ("[0:0::1]", "[::1]"),
+            ("127.1", "127.0.0.1"),
+        ] {
+            let overrides = BTreeMap::from([(written.to_owned(), nine.clone())]);
+            let rules = Rules::new(Settings::default(), &overrides);
+            assert_eq!(rules.of(host).min_delay, Span::secs(9), "{written}");
+        }
     }
 
     #[test]

@@ -18,6 +18,21 @@ impl Host {
         Host(Arc::from(canonical))
     }
 
+    /// Reads the host that a person names, in any spelling: capitals, letters beyond ASCII, a final
+    /// dot, an address. `None` for what is more than a host, such as a URL or a port, and for what
+    /// no host can be called.
+    pub fn named(text: &str) -> Option<Self> {
+        // Only an address of IPv6, in brackets, has colons.
+        let has_port = text.contains(':') && !text.ends_with(']');
+        let is_bare = !has_port && !text.contains(['/', '\\', '?', '#', '@']);
+        // The parser would drop white space, and so read another name.
+        if text.is_empty() || !is_bare || text.contains(char::is_whitespace) {
+            return None;
+        }
+        let url = super::CrawlUrl::parse(&format!("http://{text}/")).ok()?;
+        Some(url.host()).filter(Host::is_valid)
+    }
+
     /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -181,3 +181,22 @@ fn a_filter_that_nothing_can_meet_is_refused() {
     check(&output, 0, &[]);
     assert!(json(&output)["records"].as_u64() > Some(5));
 }
+
+/// Half a file stood under the name that was asked for, and was in the way of the next attempt.
+#[test]
+fn an_export_that_fails_leaves_nothing_behind() {
+    let crawled = crawled();
+    for name in ["a.warc.gz", "a.wacz", "a.jsonl", "a.cdxj", "a.parquet"] {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join(name).display().to_string();
+        // No file may grow past a block.
+        let script = r#"trap "" XFSZ; ulimit -f 1; exec "$0" "$@""#;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script, env!("CARGO_BIN_EXE_crawler"), "export", "--out", &target]);
+        let output = shell.current_dir(crawled.dir.path()).output().expect("there is a shell");
+        check(&output, 12, &["no space left"]);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "{name}");
+        check(&crawled.ask(&["export", "--out", &target]), 0, &[]);
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "{name}");
+    }
+}

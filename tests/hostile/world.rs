@@ -380,6 +380,7 @@ impl World {
             user_agent: agent.to_owned(),
             contact: "bot@bot.example".to_owned(),
             robots: "RFC 9309".to_owned(),
+            crawl: None,
         };
         Archive::open(settings, about, None).unwrap().0
     }

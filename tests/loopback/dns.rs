@@ -112,6 +112,22 @@ async fn whoever_asks_while_a_question_is_under_way_gets_its_answer() {
     assert!(!resolver.knows(&host, Timestamp::from_millis(61_000)), "its minute is over by then");
 }
 
+/// The wait for those that were asked before counted as the name server's: behind names whose
+/// servers are silent, hosts that are well could not be resolved, and were given up in the end.
+#[tokio::test]
+async fn a_name_that_waits_for_its_turn_loses_none_of_its_time() {
+    let dead = ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test"];
+    let mut zone = dead.map(|name| (name, Reply::Silence)).to_vec();
+    zone.push(("good.test", Reply::V4(vec![[127, 0, 0, 1]], 60)));
+    let server = NameServer::start(&zone).await;
+    let total = Span::millis(400);
+    let resolver = resolver(&Settings { in_flight_max: 1, total, ..settings(&server) });
+    let lost = futures_util::future::join_all(dead.map(|name| resolve(&resolver, name)));
+    let (lost, good) = tokio::join!(lost, resolve(&resolver, "good.test"));
+    assert!(lost.iter().all(|lost| matches!(lost, Err(DnsFailure::Failed(_)))), "{lost:?}");
+    assert_eq!(good.map(|good| good.addresses), Ok(vec![LOOPBACK]));
+}
+
 #[tokio::test]
 async fn the_final_dot_keeps_search_domains_out() {
     let server = NameServer::start(&[]).await;

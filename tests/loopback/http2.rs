@@ -83,6 +83,11 @@ async fn page(
         "/big" => vec![b'x'; 500_000],
         _ => b"good".to_vec(),
     };
+    let fields = match request.uri().path() {
+        "/fields" => 200,
+        _ => 0,
+    };
+    let response = (0..fields).fold(response, |response, n| response.header(format!("n{n}"), "v"));
     Ok(response.body(Full::new(body.into())).unwrap())
 }
 
@@ -107,6 +112,41 @@ async fn h2_ok_is_rendered_as_http1() {
         assert!(head.contains(&format!("x-path: {path}\r\n")), "{head}");
     }
     assert_eq!(*chosen.lock().unwrap(), ["h2"], "one connection for both");
+}
+
+/// The bound held for HTTP/1.1 alone.
+#[tokio::test]
+async fn h2_header_fields_are_bounded_in_number() {
+    let authority = Authority::new();
+    let (address, _) = serve(&authority, Speech::Well).await;
+    let fetcher = authority.trusting(&Settings { head_fields_max: 100, ..small() });
+    let lost = failed(fetcher.fetch(https(address, "/fields")).await);
+    assert_eq!(lost.failure, Failure::HeadTooLarge, "{}", lost.detail);
+    assert_eq!(answered(fetcher.fetch(https(address, "/a")).await).status, 200);
+    let fetcher = authority.trusting(&Settings { head_fields_max: 300, ..small() });
+    assert_eq!(answered(fetcher.fetch(https(address, "/fields")).await).status, 200);
+}
+
+/// They were passed over for as long as they came: millions of them, at the cost of a whole core.
+#[tokio::test]
+async fn h2_interim_answers_are_passed_over_but_not_for_ever() {
+    let settings = frame(SETTINGS, 0, 0, &[]);
+    // `:status: 103`, its name from the static table.
+    let early = frame(HEADERS, END_HEADERS, 1, &[&[0x08, 3][..], b"103"].concat());
+    let end = frame(HEADERS, END_HEADERS | END_STREAM, 1, STATUS_200);
+    let after = |step: Step| vec![Step::Send(settings.clone()), Step::ReadHttp2, step, Step::Hang];
+    let few = after(Step::Send([early.repeat(16), end].concat()));
+    for (script, want) in [(few, Ok(200)), (after(Step::SendForever(early)), Err(()))] {
+        let authority = Authority::new();
+        let fetcher = authority.trusting(&small());
+        let (address, chosen) = serve(&authority, Speech::Raw(script)).await;
+        let outcome = fetcher.fetch(https(address, "/")).await;
+        match want {
+            Ok(status) => assert_eq!(answered(outcome).status, status),
+            Err(()) => assert_eq!(failed(outcome).failure, Failure::HeadTooLarge),
+        }
+        assert_eq!(*chosen.lock().unwrap(), ["h2"]);
+    }
 }
 
 #[tokio::test]
@@ -146,6 +186,7 @@ const PUSH_PROMISE: u8 = 5;
 const GOAWAY: u8 = 7;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
+const END_STREAM: u8 = 1;
 /// `:status: 200` from the static table.
 const STATUS_200: &[u8] = &[0x88];
 

@@ -8,6 +8,7 @@ use crawler::crawl::log::Line;
 use crawler::demo::{Habits, SiteSpec, Traps, Truth, UrlStyle};
 use crawler::url::CrawlUrl;
 
+use super::scripted::{Page, empty};
 use super::{Crash, Run, START, World, balanced};
 use crawler::crawl::{Ended, Summary};
 use crawler::demo::WebSpec;
@@ -232,4 +233,129 @@ async fn a_near_duplicate_is_named_in_the_log() {
         assert_ne!(known.url, line.url);
         assert!((0.7..=1.0).contains(&known.resemblance), "{known:?}");
     }
+}
+
+/// Returns the number of pages under `/page/` that are fetched where each of 300 shows what `body`
+/// says and leads to the next one, and `elsewhere` answers everything else.
+async fn fetched_of_chain(body: fn(u64) -> String, elsewhere: fn(&str) -> Page) -> usize {
+    let mut world = empty();
+    world.filter.hops_max = 1000;
+    let crawled = world
+        .scripted(Vec::new(), move |url| {
+            let target = url.path_and_query();
+            let number = target.strip_prefix("/page/").and_then(|rest| rest.parse::<u64>().ok());
+            match number.filter(|number| (1..=300).contains(number)) {
+                Some(number) => Page::Html(format!(
+                    "<title>{number}</title><p><a href=/>Home</a> <a href=/about>About us</a></p>\
+                     {}<p><a href=/page/{}>Next</a></p><p>All rights reserved.</p>",
+                    body(number),
+                    number + 1
+                )),
+                None if target == "/" => Page::text("home", &["/page/1"]),
+                None => elsewhere(target),
+            }
+        })
+        .await;
+    asked_of(&crawled.asked, "/page/")
+}
+
+/// Returns how many numbers below 301 were asked for behind `folder`.
+fn asked_of(asked: &[String], folder: &str) -> usize {
+    let rest = asked.iter().filter_map(|url| url.split_once(folder));
+    let numbers = rest.filter_map(|(_, rest)| rest.parse::<u64>().ok()).filter(|n| *n <= 300);
+    numbers.collect::<BTreeSet<_>>().len()
+}
+
+fn drawn(n: u64, nth: u64, below: u64) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(&[n.to_le_bytes(), nth.to_le_bytes()].concat()) % below
+}
+
+/// What the weather was and what a crown cost was taken for a calendar: a third of the days were
+/// fetched, and the rest left as a trap. So were questions in forms, and formulas without a word.
+#[tokio::test(start_paused = true)]
+async fn pages_that_differ_in_numbers_forms_or_signs_alone_are_fetched_to_the_last() {
+    let weather = |n| {
+        let figure = |nth, below| drawn(n, nth, below);
+        format!(
+            "<h1>Day {n}</h1><p>On this day it was {} degrees with a wind of {} kilometres an \
+             hour, and {} millimetres of rain fell.</p>",
+            figure(0, 40),
+            figure(1, 90),
+            figure(2, 30)
+        )
+    };
+    let rates = |n| {
+        let row = |name: &&str| {
+            let cell = |nth| format!("<td>{}.{:04}", drawn(n, nth, 99), drawn(n, nth + 9, 9999));
+            let nth = u64::from(name.as_bytes()[0]) << 8 | u64::from(name.as_bytes()[1]);
+            format!("<tr><td>{name}{}{}", cell(nth), cell(nth + 99))
+        };
+        let names = ["USD", "JPY", "GBP", "CHF", "SEK", "NOK", "DKK", "CZK"];
+        format!("<h1>Rates {n}</h1><table>{}</table>", names.iter().map(row).collect::<String>())
+    };
+    let question = |n| {
+        let word = |nth| format!("w{:x} ", drawn(n, nth, 4000));
+        let words = (0..10).map(word).collect::<String>();
+        format!("<form action=/answer><p>Question {n}: {words}?</p><input name=a></form>")
+    };
+    let formula = |n| {
+        let sign = |nth| ['∑', '∫', '√', '≤', '∀', '∃', '⊂', '∈'][drawn(n, nth, 8) as usize];
+        format!("<p>{}</p>", (0..20).map(sign).collect::<String>())
+    };
+    let kinds: [fn(u64) -> String; 4] = [weather, rates, question, formula];
+    let mut fetched = Vec::new();
+    for body in kinds {
+        fetched.push(fetched_of_chain(body, |_| Page::Missing).await);
+    }
+    assert_eq!(fetched, [300; 4], "weather, rates, questions, formulas");
+}
+
+/// A page that has a photograph and a number has no text at all: such a gallery was left after a
+/// hundred of them.
+#[tokio::test(start_paused = true)]
+async fn photographs_are_fetched_to_the_last_whatever_their_pages_say() {
+    let gallery = |n| format!("<p>Photo {n} of 300</p><img src=/photo/{n}.jpg>");
+    let photo = |target: &str| match target.starts_with("/photo/") {
+        true => {
+            let kind = vec![("content-type", &b"image/jpeg"[..])];
+            Page::Said(200, kind, target.repeat(40).into_bytes())
+        }
+        false => Page::Missing,
+    };
+    assert_eq!(fetched_of_chain(gallery, photo).await, 300);
+    // The same picture on each page is none of them.
+    let same = |n| format!("<p>Photo {n} of 300</p><img src=/photo/{n}.jpg>");
+    let pixel = |target: &str| match target.starts_with("/photo/") {
+        true => Page::Said(200, vec![("content-type", b"image/jpeg")], b"a pixel".repeat(40)),
+        false => Page::Missing,
+    };
+    let fetched = fetched_of_chain(same, pixel).await;
+    assert!(fetched < 150, "{fetched}");
+}
+
+/// Lists of what has no text raise what waits; while it is worked off nothing is endless.
+#[tokio::test(start_paused = true)]
+async fn what_is_listed_is_fetched_to_the_last_though_it_says_nothing() {
+    let crawled = empty()
+        .scripted(Vec::new(), |url| {
+            let target = url.path_and_query();
+            let listed = |from: u64, to: u64, kind: &str| {
+                let link = |n| format!("<li><a href=/{kind}/{n}>{n}</a></li>");
+                Page::Html(format!("<ul>{}</ul>", (from..to).map(link).collect::<String>()))
+            };
+            let number = target.rsplit('/').next().and_then(|rest| rest.parse::<u64>().ok());
+            match (target, number) {
+                ("/", _) => listed(0, 12, "list"),
+                (list, Some(n)) if list.starts_with("/list/") => {
+                    listed(n * 25, n * 25 + 25, "item")
+                }
+                (_, Some(n)) if n < 300 => {
+                    Page::Html(format!("<p>Item {n}</p><p><a href=/item/{}>Next</a>", n + 1))
+                }
+                _ => Page::Missing,
+            }
+        })
+        .await;
+    // The last one leads to one that is not there.
+    assert_eq!(asked_of(&crawled.asked, "/item/"), 301);
 }

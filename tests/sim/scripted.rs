@@ -213,6 +213,24 @@ pub(super) fn empty() -> World {
     World::new(crawler::demo::WebSpec::new(1, Vec::new()))
 }
 
+/// Who was excluded was still asked, wherever the robots.txt of another host led.
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_leads_to_no_host_that_is_excluded() {
+    for (exclude, fetches) in [("b.test", 0), (r"regex:\.txt$", 1)] {
+        let mut world = empty();
+        world.filter.exclude = vec![exclude.to_owned()];
+        let crawled = world
+            .scripted(Vec::new(), |url| match url.as_str() {
+                "http://a.test/robots.txt" => Page::Moved("http://b.test/any/robots.txt"),
+                "http://a.test/" => Page::text("home", &[]),
+                _ => Page::Missing,
+            })
+            .await;
+        assert_eq!(crawled.fetches("http://b.test/any/robots.txt"), fetches, "{exclude}");
+        assert_eq!(crawled.fetches("http://a.test/"), fetches, "{exclude}");
+    }
+}
+
 /// The plain form was suppressed in favour of a URL that waited, and that redirected to it.
 #[tokio::test(start_paused = true)]
 async fn a_page_is_fetched_though_what_redirects_to_it_was_found_first() {
@@ -361,6 +379,8 @@ async fn a_part_that_is_parked_as_a_trap_is_named_with_what_it_holds() {
                     let next = next.iter().map(String::as_str).collect::<Vec<_>>();
                     match Page::text("nothing on this day", &[]) {
                         Page::Html(html) => {
+                            // No text comes twice, or its links would not be followed.
+                            let html = html.replacen("<p>", &format!("<p>{number} "), 1);
                             let links = next.iter().map(|to| format!("<a href='{to}'>go</a> "));
                             Page::Html(html + &links.collect::<String>())
                         }

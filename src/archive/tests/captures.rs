@@ -23,6 +23,7 @@ pub(super) fn about() -> About {
         user_agent: "Mozilla/5.0 (compatible; crawler/0.1.0; +https://example.org/bot)".to_owned(),
         contact: "mailto:crawl@example.org".to_owned(),
         robots: "RFC 9309".to_owned(),
+        crawl: None,
     }
 }
 

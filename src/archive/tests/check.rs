@@ -167,3 +167,27 @@ async fn what_a_crawl_writes_during_a_check_is_no_damage() {
     fs::write(open(&file), damaged).unwrap();
     assert!(!verify_while_written(dir.path()).unwrap().is_clean(), "true damage is");
 }
+
+/// It was told of by `verify`, with the advice to repair it, and left as it was.
+#[tokio::test]
+async fn an_index_that_is_not_that_of_its_file_is_made_anew_unasked() {
+    let dir = tempfile::tempdir().unwrap();
+    let _ = archive(dir.path(), Compression::Gzip).await;
+    let _ = archive(dir.path(), Compression::Gzip).await;
+    let index = finished(dir.path(), ".cdxj").remove(0);
+    let text = fs::read_to_string(&index).unwrap();
+    let sound = repair(dir.path(), false).unwrap();
+    assert_eq!(sound.indexed, [""; 0], "what is right is left alone");
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let reversed: String = lines.iter().rev().copied().collect();
+    for damaged in [Some(lines[1..].concat()), Some(reversed), Some("\0".to_owned()), None] {
+        match &damaged {
+            Some(damaged) => fs::write(&index, damaged).unwrap(),
+            None => fs::remove_file(&index).unwrap(),
+        }
+        assert_ne!(findings(dir.path()), []);
+        assert_eq!(repair(dir.path(), false).unwrap().indexed.len(), 1, "{damaged:?}");
+        assert_eq!(findings(dir.path()), []);
+        assert_eq!(fs::read_to_string(&index).unwrap(), text);
+    }
+}

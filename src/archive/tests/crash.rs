@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use uuid::Uuid;
+
 use super::captures::{about, date, plain, settings};
 use super::samples::records;
 use crate::archive::disk::{Disk, FileSystem, Medium};
 use crate::archive::encode::Item;
 use crate::archive::open::open;
 use crate::archive::writer::Writer;
-use crate::archive::{ArchiveError, Compression, Opened, Position, Settings, Written};
+use crate::archive::{
+    About, ArchiveError, Compression, Opened, Position, Settings, Written, verify,
+};
 use crate::clock::ByteSize;
 
 /// Returns a directory in memory where there is one: thousands of syncs cost nothing there.
@@ -263,4 +267,129 @@ fn a_disk_full_at_any_byte_leaves_whole_records_and_the_capture_can_be_tried_aga
     writer.finish().unwrap();
     let (uris, lines) = contents(dir.path(), ".gz");
     assert_eq!((uris.len(), lines), (400, 400));
+}
+
+/// The about of one of several crawls.
+fn of_crawl(id: u128) -> About {
+    About { crawl: Some(Uuid::from_u128(id)), ..about() }
+}
+
+/// A second crawl finished the file that the first one was writing, and cut what it wrote next.
+#[test]
+fn an_archive_that_another_crawl_is_writing_to_is_refused() {
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let attempt = |id, resume: Option<&Position>| {
+        open(settings.clone(), of_crawl(id), resume, Box::new(FileSystem))
+    };
+    let (mut early, _) = attempt(2, None).unwrap();
+    let before = write(&mut early, "/early").position;
+    early.finish().unwrap();
+    drop(early);
+    let (mut first, _) = attempt(1, None).unwrap();
+    write(&mut first, "/one");
+    let warc = only(dir.path(), ".warc.gz.open");
+    let bytes = fs::read(&warc).unwrap();
+    for resume in [None, Some(&Position::default()), Some(&before)] {
+        let error = attempt(2, resume).err().unwrap();
+        assert!(error.is_in_use(), "{error}");
+        assert!(error.to_string().contains("another process"), "{error}");
+        assert_eq!(fs::read(&warc).unwrap(), bytes);
+    }
+    write(&mut first, "/two");
+    first.finish().unwrap();
+}
+
+/// What the second of two crawls had committed was taken for what the first had not.
+#[test]
+fn files_of_another_crawl_are_left_alone() {
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let resume = |id, position: Option<&Position>| {
+        open(settings.clone(), of_crawl(id), position, Box::new(FileSystem)).unwrap()
+    };
+    let (mut first, _) = resume(1, None);
+    let committed = write(&mut first, "/one").position;
+    first.finish().unwrap();
+    write(&mut first, "/lost");
+    drop(first);
+    let (mut second, _) = resume(2, None);
+    let other = write(&mut second, "/two").position;
+    second.finish().unwrap();
+    write(&mut second, "/killed");
+    drop(second);
+    let (_, opened) = resume(1, Some(&committed));
+    let moved: Vec<_> = opened.cuts.iter().filter_map(|cut| cut.moved_to.as_deref()).collect();
+    assert_eq!(moved.len(), 1, "its own, of which nothing was committed: {moved:?}");
+    assert!(moved[0].contains("-00002."), "{moved:?}");
+    assert!(dir.path().join(&other.file).exists());
+    assert!(only(dir.path(), "-00003.cdxj").exists());
+    assert!(only(dir.path(), "-00004.warc.gz.open").exists());
+    let (_, opened) = resume(2, Some(&other));
+    let moved: Vec<_> = opened.cuts.iter().filter_map(|cut| cut.moved_to.as_deref()).collect();
+    assert!(moved.len() == 1 && moved[0].contains("-00004."), "{moved:?}");
+}
+
+/// Its next run cut it, though copies of finished files are made at any time.
+#[test]
+fn a_file_that_is_finished_ends_with_what_was_committed() {
+    for cdxj in [true, false] {
+        let dir = scratch();
+        let settings = Settings { cdxj, ..settings(dir.path()) };
+        let (mut first, _) = writer(&settings, None);
+        write(&mut first, "/one");
+        let committed = write(&mut first, "/two").position;
+        write(&mut first, "/in-flight");
+        first.finish_at(&committed).unwrap();
+        drop(first);
+        let warc = only(dir.path(), ".warc.gz");
+        assert_eq!(fs::metadata(&warc).unwrap().len(), committed.offset);
+        assert_eq!(verify(dir.path()).unwrap().problems, []);
+        let (_, opened) = writer(&settings, Some(&committed));
+        assert_eq!(opened.cuts, []);
+    }
+    // A file of which nothing was committed is not finished: the next opening moves it aside.
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let (mut first, _) = writer(&settings, None);
+    let committed = write(&mut first, "/one").position;
+    first.finish().unwrap();
+    write(&mut first, "/in-flight");
+    first.finish_at(&committed).unwrap();
+    drop(first);
+    assert!(only(dir.path(), "-00002.warc.gz.open").exists());
+}
+
+/// What was indexed before the kill was all that its index ever had.
+#[test]
+fn a_file_that_was_begun_with_an_index_keeps_it() {
+    for (before, after) in [(true, false), (false, true)] {
+        let dir = scratch();
+        let at = |cdxj| Settings { cdxj, ..settings(dir.path()) };
+        let (mut first, _) = writer(&at(before), None);
+        let committed = write(&mut first, "/one").position;
+        drop(first);
+        let (mut second, _) = writer(&at(after), Some(&committed));
+        write(&mut second, "/two");
+        second.finish().unwrap();
+        assert_eq!(contents(dir.path(), ".gz").1, 2, "{before} {after}");
+    }
+}
+
+/// Records were written under a warcinfo record that names another User-Agent and contact.
+#[test]
+fn a_file_is_not_gone_on_with_where_its_warcinfo_is_no_longer_true() {
+    let dir = scratch();
+    let settings = settings(dir.path());
+    let (mut first, _) = writer(&settings, None);
+    let committed = write(&mut first, "/one").position;
+    drop(first);
+    let resume = |about: About| {
+        let (mut writer, _) =
+            open(settings.clone(), about, Some(&committed), Box::new(FileSystem)).unwrap();
+        write(&mut writer, "/two").at.file
+    };
+    assert_eq!(resume(about()), committed.file);
+    let contact = "mailto:someone.else@example.org".to_owned();
+    assert_ne!(resume(About { contact, ..about() }), committed.file);
 }

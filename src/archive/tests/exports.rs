@@ -2,13 +2,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use regex::Regex;
 
-use super::captures::{START, about, settings};
+use super::captures::{START, about, answer, capture, plain, settings};
 use super::samples::{records, sample_dir, write_all};
+use crate::archive::disk::FileSystem;
+use crate::archive::encode::Item;
+use crate::archive::open::open;
 use crate::archive::{
     Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc, verify,
+    walk,
 };
 
 fn select(change: impl FnOnce(&mut Selection)) -> Selection {
@@ -128,4 +133,117 @@ async fn a_wacz_holds_the_files_their_index_and_the_pages() {
         assert!(pages.contains("{\"id\":\"page-0\",\"url\":\"http"), "{pages}");
     }
     assert!(super::samples::finished(&dir, ".part.warc.gz").is_empty());
+}
+
+/// The file was listed under the name that it had while it grew, and not found under it.
+#[test]
+fn a_file_that_is_finished_during_an_export_is_found_under_its_new_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
+    for path in ["/one", "/two"] {
+        let item = Item::Visit(Arc::new(plain(path, path.as_bytes())));
+        let encoded = writer.encoder.encode(&item, writer.info.get());
+        writer.write(&item, encoded).unwrap();
+        if path == "/one" {
+            writer.finish().unwrap();
+        }
+    }
+    let mut found = Vec::new();
+    let walked = walk(dir.path(), &Selection::default(), 0, |one, _| {
+        found.push(one.head.uri().to_owned());
+        writer.finish()
+    });
+    assert_eq!(walked.unwrap().damages, []);
+    assert_eq!(found, ["http://example.org/one", "http://example.org/two"]);
+}
+
+/// Returns the contents of an entry of a ZIP file.
+fn entry(zip: &Path, name: &str) -> Vec<u8> {
+    let mut zip = zip::ZipArchive::new(fs::File::open(zip).unwrap()).unwrap();
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut zip.by_name(name).unwrap(), &mut bytes).unwrap();
+    bytes
+}
+
+/// Its keys were cut at a brace, so that many members had one key, and a reader that goes by it
+/// looked into the last of them only.
+#[test]
+fn each_member_of_a_packed_index_is_found_by_its_first_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
+    for n in 0..700 {
+        let item = Item::Visit(Arc::new(plain(&format!("/t?q={{{n:04}}}"), b"")));
+        let encoded = writer.encoder.encode(&item, writer.info.get());
+        writer.write(&item, encoded).unwrap();
+    }
+    writer.finish().unwrap();
+    let target = dir.path().join("all.wacz");
+    let everything = Selection::default();
+    export_wacz(dir.path(), &everything, &target, &settings, &about(), START).unwrap();
+    let index = entry(&target, "indexes/index.cdx.gz");
+    let second = String::from_utf8(entry(&target, "indexes/index.idx")).unwrap();
+    let places: Vec<(&str, serde_json::Value)> = second
+        .lines()
+        .skip(1)
+        .map(|line| line.split_once(" {").unwrap())
+        .map(|(key, json)| (key, serde_json::from_str(&format!("{{{json}")).unwrap()))
+        .collect();
+    assert_eq!(places.len(), 3);
+    for (key, place) in places {
+        let offset = place["offset"].as_u64().unwrap() as usize;
+        let mut text = String::new();
+        let mut member = flate2::read::GzDecoder::new(&index[offset..]);
+        std::io::Read::read_to_string(&mut member, &mut text).unwrap();
+        assert!(text.starts_with(&format!("{key} {{")), "{key}: {}", &text[..60]);
+    }
+}
+
+#[test]
+fn a_page_is_listed_however_its_type_is_spelled() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: Text/HTML;charset=utf-8\r\nContent-Length: 1";
+    let item = Item::Visit(Arc::new(capture("/loud", answer(head, b"x"))));
+    let encoded = writer.encoder.encode(&item, writer.info.get());
+    writer.write(&item, encoded).unwrap();
+    writer.finish().unwrap();
+    let target = dir.path().join("all.wacz");
+    let everything = Selection::default();
+    export_wacz(dir.path(), &everything, &target, &settings, &about(), START).unwrap();
+    let pages = String::from_utf8(entry(&target, "pages/pages.jsonl")).unwrap();
+    assert!(pages.contains("http://example.org/loud"), "{pages}");
+}
+
+#[tokio::test]
+async fn a_packed_file_calls_itself_as_its_package_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = settings(dir.path());
+    write_all(settings.clone()).await;
+    let target = dir.path().join("some.wacz");
+    let some = select(|s| s.statuses = vec!["200".into()]);
+    export_wacz(dir.path(), &some, &target, &settings, &about(), START).unwrap();
+    let name = "crawl-selection.warc.gz";
+    let copy = dir.path().join("copy");
+    fs::write(&copy, entry(&target, &format!("archive/{name}"))).unwrap();
+    assert_eq!(records(&copy)[0].head.get("WARC-Filename"), Some(name));
+}
+
+/// It was left out of exports and checks, without a word.
+#[tokio::test]
+async fn a_file_that_was_moved_and_left_a_link_is_part_of_the_archive() {
+    let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write_all(settings(dir.path())).await;
+    let everything = Selection::default();
+    let before = uris(dir.path(), &everything);
+    let file = super::samples::finished(dir.path(), ".warc.gz").remove(0);
+    let moved = elsewhere.path().join("moved");
+    fs::copy(&file, &moved).unwrap();
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&moved, &file).unwrap();
+    assert_eq!(uris(dir.path(), &everything), before);
+    fs::remove_file(&moved).unwrap();
+    assert!(uris(dir.path(), &everything).is_empty());
 }

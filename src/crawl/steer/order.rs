@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::jobs::Count;
 use crate::clock::{ByteSize, Span, Timestamp};
 use crate::filter;
-use crate::url::CrawlUrl;
+use crate::url::Host;
 
 /// What an operator can order. As JSON, `do` names it: `{"do":"delay","host":"a.test",
 /// "delay":"5s"}`.
@@ -259,14 +259,7 @@ pub fn host_name(text: &str) -> Result<String, Refusal> {
         let text = format!("`{}` is no host name: write `www.example.org`", text.escape_debug());
         Refusal::new(Kind::Usage, text)
     };
-    if text.is_empty() || text.contains(['/', '?', '#', '@']) {
-        return Err(wrong());
-    }
-    let url = CrawlUrl::parse(&format!("http://{text}/")).map_err(|_| wrong())?;
-    if url.path_and_query() != "/" || url.origin().port != 80 {
-        return Err(wrong());
-    }
-    Ok(url.host_str().to_owned())
+    Host::named(text).map(|host| host.as_str().to_owned()).ok_or_else(wrong)
 }
 
 #[cfg(test)]
@@ -315,6 +308,7 @@ mod tests {
             ("http://a.test", None),
             ("a.test/x", None),
             ("a.test:81", None),
+            ("*.a.test", None),
             ("", None),
         ] {
             assert_eq!(host_name(text).ok().as_deref(), want, "{text}");

@@ -17,7 +17,7 @@ use crate::url::Fingerprint;
 pub enum Kind {
     /// The main text.
     Text,
-    /// The payload as transferred.
+    /// The payload as transferred, and how it was framed.
     Payload,
 }
 

@@ -4,7 +4,7 @@
 //! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `anchor` [`Anchor`] · `archive` [`ArchivePosition`] ·
-//! `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
+//! `crawl` (its id, u128) · `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
 //! version) · `scope/` and a fingerprint (a URL that a seed redirects to; before, a list of all of
 //! them was one row, `scope`) · `control` (what an operator changed while running, as JSON).
 
@@ -155,6 +155,7 @@ single!(shape, put_shape, QueueShape, b"queue-shape", "shape of the queue");
 single!(serials, put_serials, Serials, b"serials", "serials");
 single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
+single!(crawl, put_crawl, u128, b"crawl", "id of the crawl");
 single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or last run began");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
 single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
