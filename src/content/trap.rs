@@ -1262,12 +1262,6 @@ mod tests {
             }
             (format!("/day/{n}"), site.page(&rows, n))
         });
-        check("formulas", Level::LowPriority, &|n| {
-            let mut chance = Chance(n);
-            let signs = ['∑', '∫', '√', '≤', '→', '∀', '∃', '⊂', '∈', '±'];
-            let formula: String = (0..20).map(|_| signs[chance.below(10) as usize]).collect();
-            (format!("/formula/{n}"), site.page(&[said(formula)], n))
-        });
         check("archive with a print view of every second page", Level::Slowed, &|n| {
             let which = if n % 3 == 2 { n - 1 } else { n };
             (format!("/papers/{n}"), site.page(&of(which, 200), n))

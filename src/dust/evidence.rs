@@ -28,8 +28,8 @@ pub enum Text {
     Page([u64; 4]),
     /// The least and greatest size seen, from a server log.
     Size(u32, u32),
-    /// A hash of all bytes of what is no HTML, such as an image, a PDF or plain text: the same bytes
-    /// are the same document, others another one.
+    /// A hash of all bytes of what is no HTML, such as an image, a PDF or plain text: the same
+    /// bytes are the same document, others another one.
     Bytes(u64),
 }
 

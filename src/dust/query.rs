@@ -13,7 +13,8 @@ pub enum Separator {
     /// `&`, as forms send it (WHATWG URL, `application/x-www-form-urlencoded`).
     #[default]
     Ampersand,
-    /// `;`, as HTML 4.01 (appendix B.2.2) asks programs to write it in links: gitweb and Foswiki do.
+    /// `;`, as HTML 4.01 (appendix B.2.2) asks programs to write it in links: gitweb and Foswiki
+    /// do.
     Semicolon,
 }
 
