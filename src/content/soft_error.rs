@@ -664,13 +664,23 @@ mod tests {
     /// Judges a page with a form to log in below its own text.
     fn judge(errors: &HostErrors, target: &str, title: &str, own: &[Block<'_>]) -> Option<Junk> {
         let blocks: Vec<_> = own.iter().copied().chain(FORM.map(in_form)).collect();
-        let analysis = analysed(&blocks);
+        judge_blocks(errors, (target, title), &blocks, true)
+    }
+
+    /// Judges a page of these blocks.
+    fn judge_blocks(
+        errors: &HostErrors,
+        (target, title): (&str, &str),
+        blocks: &[Block<'_>],
+        password_field: bool,
+    ) -> Option<Junk> {
+        let analysis = analysed(blocks);
         let page = Answer {
             target,
             title,
-            blocks: &blocks,
+            blocks,
             analysis: &analysis,
-            password_field: true,
+            password_field,
             text_seen_elsewhere: false,
         };
         errors.judge(&page).map(|verdict| verdict.junk)
@@ -763,16 +773,7 @@ mod tests {
     /// Judges a page of these lines without any form.
     fn judge_lines(errors: &HostErrors, target: &str, title: &str, lines: &[&str]) -> Option<Junk> {
         let blocks: Vec<_> = lines.iter().copied().map(Block::paragraph).collect();
-        let analysis = analysed(&blocks);
-        let page = Answer {
-            target,
-            title,
-            blocks: &blocks,
-            analysis: &analysis,
-            password_field: false,
-            text_seen_elsewhere: false,
-        };
-        errors.judge(&page).map(|verdict| verdict.junk)
+        judge_blocks(errors, (target, title), &blocks, false)
     }
 
     #[test]

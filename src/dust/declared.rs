@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::query::name_of;
 use super::rule::{RuleKind, Scope, template};
 use crate::url::{CrawlUrl, Host};
 
@@ -49,7 +50,7 @@ pub fn no_vary_search(header: &str, url: &CrawlUrl) -> Vec<DeclaredRule> {
     }
     if all {
         let names = url.as_url().query().into_iter().flat_map(|query| query.split('&'));
-        let names = names.map(|part| part.split('=').next().unwrap_or_default().to_owned());
+        let names = names.map(|part| name_of(part).to_owned());
         named = names.filter(|name| !except.contains(name)).collect();
     }
     let scope = Scope { host: Some(url.host()), path: Some(template(url.path())) };
@@ -107,7 +108,7 @@ fn queries(url: &CrawlUrl, target: &CrawlUrl) -> Option<DeclaredRule> {
         let query = url.as_url().query().unwrap_or_default();
         query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
-    let name = |part: &String| part.split('=').next().unwrap_or_default().to_owned();
+    let name = |part: &String| name_of(part).to_owned();
     let (from, to) = (parts(url), parts(target));
     let (mut sorted, kept) = (from.clone(), to.iter().map(name).collect::<BTreeSet<_>>());
     sorted.sort_by_key(name);

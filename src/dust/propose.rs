@@ -74,6 +74,7 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
 pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
     let mut groups: BTreeMap<(Separator, Vec<&str>), HashMap<u64, u32>> = BTreeMap::new();
     let mut values: BTreeMap<(Separator, &str, &str), u32> = BTreeMap::new();
+    let mut having: BTreeMap<(Separator, &str), u32> = BTreeMap::new();
     let mut whole: HashMap<u64, ()> = HashMap::new();
     for class in &corpus.classes {
         whole.insert(hash_without(&class.key, &[]), ());
@@ -87,21 +88,21 @@ pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
         }
         let names = names.into_iter().filter(|name| !name.is_empty());
         let names: Vec<&str> = names.take(NAMES_MAX).collect();
+        for name in &names {
+            *having.entry((separator, *name)).or_default() += 1;
+        }
         for dropped in subsets(&names) {
             let rest = hash_without(&class.key, &dropped);
             *groups.entry((separator, dropped)).or_default().entry(rest).or_default() += 1;
         }
     }
-    let urls = |of: Option<&HashMap<u64, u32>>| of.map_or(0, |rests| rests.values().sum::<u32>());
-    let mut together: BTreeSet<(Separator, Vec<String>)> = BTreeSet::new();
-    for ((separator, names), rests) in groups.iter().filter(|((_, names), _)| names.len() > 1) {
-        let alone = |name: &&str| urls(groups.get(&(*separator, vec![*name])));
-        if names.iter().all(|name| alone(name) == urls(Some(rests))) {
-            together.insert((*separator, names.iter().map(|name| (*name).to_owned()).collect()));
-        }
-    }
     let mut proposals = Vec::new();
     for ((separator, names), rests) in groups {
+        let all: u32 = rests.values().sum();
+        let is_in_all = |name: &&str| having.get(&(separator, *name)) == Some(&all);
+        let is_one = names.len() > 1 && names.iter().all(is_in_all);
+        // Fewer names first, but of what is always together more.
+        let order = if is_one { (0, usize::MAX - names.len()) } else { (names.len(), 0) };
         let support = rests
             .iter()
             .filter(|(rest, classes)| **classes > 1 || whole.contains_key(rest))
@@ -117,22 +118,19 @@ pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
             for ((_, _, value), count) in frequent.into_iter().take(8) {
                 let value = Some((*value).to_owned());
                 let kind = RuleKind::DropParameter { names: names.clone(), value, separator };
-                proposals.push((kind, support.min(*count)));
+                proposals.push((order, (kind, support.min(*count))));
             }
         }
-        proposals.push((RuleKind::DropParameter { names, value: None, separator }, support));
+        let kind = RuleKind::DropParameter { names, value: None, separator };
+        proposals.push((order, (kind, support)));
     }
-    proposals.retain(|(_, support)| *support > 1);
-    // Fewer names first, then any value before one value: the general rule is tried first.
-    proposals.sort_by_cached_key(|(kind, support)| {
-        let RuleKind::DropParameter { names, value, separator } = kind else {
-            return (0, 0, false, 0);
-        };
-        let is_one = together.contains(&(*separator, names.clone()));
-        let (size, fewest) = if is_one { (0, usize::MAX - names.len()) } else { (names.len(), 0) };
-        (size, fewest, value.is_some(), u32::MAX - support)
+    proposals.retain(|(_, (_, support))| *support > 1);
+    // Then any value before one value: the general rule is tried first.
+    proposals.sort_by_key(|(order, (kind, support))| {
+        let of_value = matches!(kind, RuleKind::DropParameter { value: Some(_), .. });
+        (*order, of_value, u32::MAX - support)
     });
-    proposals
+    proposals.into_iter().map(|(_, proposal)| proposal).collect()
 }
 
 /// Returns the templates of paths under which a rule would rewrite URLs, most frequent first.

@@ -1,7 +1,7 @@
 //! Parts of an archive in other forms hold what was asked for and nothing else.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use regex::Regex;
@@ -12,14 +12,29 @@ use crate::archive::disk::FileSystem;
 use crate::archive::encode::Item;
 use crate::archive::open::open;
 use crate::archive::{
-    Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc, verify,
-    walk,
+    Capture, Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc,
+    verify, walk,
 };
 
 fn select(change: impl FnOnce(&mut Selection)) -> Selection {
     let mut selection = Selection::default();
     change(&mut selection);
     selection
+}
+
+/// Writes these visits to an archive and packs all of it.
+fn packed(dir: &Path, visits: impl IntoIterator<Item = Capture>) -> PathBuf {
+    let settings = settings(dir);
+    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
+    for visit in visits {
+        let item = Item::Visit(Arc::new(visit));
+        let encoded = writer.encoder.encode(&item, writer.info.get());
+        writer.write(&item, encoded).unwrap();
+    }
+    writer.finish().unwrap();
+    let target = dir.join("all.wacz");
+    export_wacz(dir, &Selection::default(), &target, &settings, &about(), START).unwrap();
+    target
 }
 
 fn uris(dir: &Path, selection: &Selection) -> Vec<String> {
@@ -171,17 +186,8 @@ fn entry(zip: &Path, name: &str) -> Vec<u8> {
 #[test]
 fn each_member_of_a_packed_index_is_found_by_its_first_line() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = settings(dir.path());
-    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
-    for n in 0..700 {
-        let item = Item::Visit(Arc::new(plain(&format!("/t?q={{{n:04}}}"), b"")));
-        let encoded = writer.encoder.encode(&item, writer.info.get());
-        writer.write(&item, encoded).unwrap();
-    }
-    writer.finish().unwrap();
-    let target = dir.path().join("all.wacz");
-    let everything = Selection::default();
-    export_wacz(dir.path(), &everything, &target, &settings, &about(), START).unwrap();
+    let visits = (0..700).map(|n| plain(&format!("/t?q={{{n:04}}}"), b""));
+    let target = packed(dir.path(), visits);
     let index = entry(&target, "indexes/index.cdx.gz");
     let second = String::from_utf8(entry(&target, "indexes/index.idx")).unwrap();
     let places: Vec<(&str, serde_json::Value)> = second
@@ -203,16 +209,8 @@ fn each_member_of_a_packed_index_is_found_by_its_first_line() {
 #[test]
 fn a_page_is_listed_however_its_type_is_spelled() {
     let dir = tempfile::tempdir().unwrap();
-    let settings = settings(dir.path());
-    let (mut writer, _) = open(settings.clone(), about(), None, Box::new(FileSystem)).unwrap();
     let head = "HTTP/1.1 200 OK\r\nContent-Type: Text/HTML;charset=utf-8\r\nContent-Length: 1";
-    let item = Item::Visit(Arc::new(capture("/loud", answer(head, b"x"))));
-    let encoded = writer.encoder.encode(&item, writer.info.get());
-    writer.write(&item, encoded).unwrap();
-    writer.finish().unwrap();
-    let target = dir.path().join("all.wacz");
-    let everything = Selection::default();
-    export_wacz(dir.path(), &everything, &target, &settings, &about(), START).unwrap();
+    let target = packed(dir.path(), [capture("/loud", answer(head, b"x"))]);
     let pages = String::from_utf8(entry(&target, "pages/pages.jsonl")).unwrap();
     assert!(pages.contains("http://example.org/loud"), "{pages}");
 }

@@ -181,8 +181,10 @@ impl Texts {
         if let Fetched::Page { text, bag, digest: of_body, .. } = shown {
             seen.digest = seen.digest.or(of_body);
             // A log names the same bytes by the digest that the archive has.
-            let bytes = |hash| seen.digest.map_or(Text::Bytes(hash), Text::Bytes);
-            seen.text = if let Text::Bytes(hash) = text { bytes(hash) } else { text };
+            seen.text = match (text, seen.digest) {
+                (Text::Bytes(_), Some(digest)) => Text::Bytes(digest),
+                (text, _) => text,
+            };
             seen.bag = bag;
         }
         seen.declared = canonical.map(Declared::Canonical);
