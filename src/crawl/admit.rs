@@ -280,7 +280,14 @@ impl State {
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
         let mut is_audit = false;
+        let mut keys = Vec::new();
         if key != own {
+            let proved = rules.proved_key(&url).map(|key| key.fingerprint());
+            if !self.checks.awaits(own)
+                && let Some((by, united)) = self.held_by_proved(&rules, &url, own)?
+            {
+                return self.suppress(lease, by, united.numbers(), rules.version(), now);
+            }
             if let Some(by) = self.other_holder(own, key)? {
                 let united = self.united_by(&rules, &url, by)?;
                 if !self.is_fetched_to_check(&rules, own, &united, by)? {
@@ -288,10 +295,20 @@ impl State {
                 }
                 is_audit = rules.hides(&united.url, &united.rules);
             } else {
-                let mut batch = Batch::default();
-                self.know(&mut batch, key, Known::By(own));
-                self.commit(batch, now)?;
+                keys.push(key);
             }
+            if let Some(proved) = proved.filter(|proved| *proved != own)
+                && self.other_holder(own, proved)?.is_none()
+            {
+                keys.push(proved);
+            }
+        }
+        if !keys.is_empty() {
+            let mut batch = Batch::default();
+            for key in keys {
+                self.know(&mut batch, key, Known::By(own));
+            }
+            self.commit(batch, now)?;
         }
         if key == own
             && rules.knows(url.host_str())
@@ -313,11 +330,14 @@ impl State {
 
     /// Returns the URL that stands for `key`, if it is another one than `own`, and not itself one
     /// that was refused or failed: what cannot be fetched stands for nothing.
-    fn other_holder(
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn other_holder(
         &self,
         own: Fingerprint,
         key: Fingerprint,
-    ) -> Result<Option<Fingerprint>, CrawlError> {
+    ) -> Result<Option<Fingerprint>, DbError> {
         let by = match seen::get(&self.db, key)? {
             Some(Known::Itself) => key,
             // A rule that fell leaves its keys behind: what had one of them stands for others only
@@ -325,7 +345,7 @@ impl State {
             Some(Known::By(by)) if self.still_stands(by, key)? => by,
             Some(Known::By(_)) | None => return Ok(None),
         };
-        Ok(self.stand_in(own, by)?)
+        self.stand_in(own, by)
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts

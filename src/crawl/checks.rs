@@ -79,6 +79,8 @@ struct Scan {
 
 /// A URL that was set aside and is in doubt.
 struct Open {
+    /// By the rules that are proved for it, another one stands for it.
+    is_held: bool,
     /// What stands for it shows nothing that it could be compared with.
     is_mute: bool,
     own: Fingerprint,
@@ -93,6 +95,8 @@ struct Open {
 pub(super) struct Checks {
     awaited: HashMap<Fingerprint, Check>,
     under_way: HashMap<RuleId, u32>,
+    /// Checks of each rule that have begun.
+    begun: HashMap<RuleId, usize>,
     /// URLs of each rule that were fetched before the end of the crawl, for what they would prove.
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
@@ -139,6 +143,19 @@ impl United {
         United { all, rules: own, url: url.clone(), stands: Some((others, stands)) }
     }
 
+    /// Returns true where no rule that makes them one is in doubt.
+    pub(super) fn is_proved(&self, set: &RuleSet) -> bool {
+        let stands = self.stands.as_ref();
+        !self.all.is_empty()
+            && !set.is_doubtful(&self.url, &self.rules)
+            && !stands.is_some_and(|(rules, stands)| set.is_doubtful(stands, rules))
+    }
+
+    /// Returns true where they suppress one of the two, whatever other rules say of it.
+    pub(super) fn hides_alone(&self, set: &RuleSet) -> bool {
+        self.is_proved(set) && !set.audits(&self.url, &self.rules)
+    }
+
     /// Returns numbers of the rules in whose name one of the two is suppressed.
     pub(super) fn numbers(&self) -> Vec<u64> {
         self.all.iter().map(|rule| rule.0).collect()
@@ -158,11 +175,13 @@ pub(super) enum Doubt {
 
 impl Checks {
     fn begin(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId], is_audit: bool) {
+        let mut is_sample = true;
         for rule in rules {
             *self.under_way.entry(*rule).or_default() += 1;
+            let begun = self.begun.entry(*rule).or_default();
+            *begun += 1;
+            is_sample &= *begun <= MEASURED_MAX;
         }
-        let is_rare = |rule| self.proving.get(rule).is_none_or(|done| *done < MEASURED_MAX);
-        let is_sample = rules.iter().all(is_rare);
         self.awaited.insert(url, Check { rules: rules.to_vec(), by, is_audit, is_sample });
     }
 
@@ -294,6 +313,24 @@ impl State {
         Ok((!united.all.is_empty()).then_some((by, united)))
     }
 
+    /// Returns what stands for a URL by those of its rules that are proved for it, where others are
+    /// not: what they say of it is as true as if there were no others. Where it is one of those by
+    /// which they would be measured, it may as well prove the others first.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn held_by_proved(
+        &self,
+        set: &RuleSet,
+        url: &CrawlUrl,
+        own: Fingerprint,
+    ) -> Result<Option<(Fingerprint, United)>, DbError> {
+        let Some(key) = set.proved_key(url) else { return Ok(None) };
+        let Some(by) = self.other_holder(own, key.fingerprint())? else { return Ok(None) };
+        let united = self.united_by(set, url, by)?;
+        Ok(united.hides_alone(set).then_some((by, united)))
+    }
+
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
     pub(super) fn await_audit(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId]) {
         if !self.checks.awaits(url) && self.checks.awaited.len() < AWAITED_MAX {
@@ -405,6 +442,11 @@ impl State {
             self.checks.scans.insert(rule, next.unwrap_or(newly));
             return Ok(next.is_some() || is_old);
         }
+        let mut any = false;
+        // These are suppressed again when their turn comes, without a fetch.
+        for one in open.extract_if(.., |one| one.is_held).take(STEP_MAX) {
+            any |= self.restore_suppressed(batch, one.by, one.own)?;
+        }
         // First what can be compared; in the order of their hashes, which is no order.
         open.sort_by_key(|one| (one.is_mute, one.own));
         let done = self.checks.proving.get(&rule).copied().unwrap_or(0);
@@ -412,7 +454,6 @@ impl State {
         let mut seen = BTreeSet::new();
         let (apart, alike): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|one| one.places.iter().any(|at| seen.insert(*at)));
-        let mut any = false;
         for one in apart.into_iter().chain(alike).take(step) {
             if self.restore_suppressed(batch, one.by, one.own)? {
                 self.checks.begin(one.own, one.by, &one.rules, true);
@@ -436,12 +477,8 @@ impl State {
         if self.checks.awaits(own) || !self.is_host_open(&url.host())? {
             return Ok(None);
         }
-        let United { rules, url, stands, .. } = self.united_by(set, &url, by)?;
-        let doubtful = |url: &CrawlUrl, rules: &[RuleId]| {
-            set.must_prove(url, rules) || set.audits_all(url, rules)
-        };
-        let mut is_open = doubtful(&url, &rules)
-            || stands.is_some_and(|(rules, stands)| doubtful(&stands, &rules));
+        let united = self.united_by(set, &url, by)?;
+        let mut is_open = !united.all.is_empty() && !united.is_proved(set);
         if let Some(record) = urls::get(&self.db, by)?
             && let Ok(stands) = CrawlUrl::parse(&record.url)
         {
@@ -451,8 +488,9 @@ impl State {
         if !is_open {
             return Ok(None);
         }
-        let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&url, &rules));
-        Ok(Some(Open { is_mute, own, by, rules, places }))
+        let is_held = self.held_by_proved(set, &url, own)?.is_some();
+        let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
+        Ok(Some(Open { is_held, is_mute, own, by, rules: united.rules, places }))
     }
 
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has

@@ -320,35 +320,37 @@ impl State {
             Some(Known::By(by)) => self.note_withheld(one.own, by)?,
             None => {}
         }
-        if one.key != one.own {
-            let holder = met.known.get(&one.key).copied();
-            let by = match holder {
-                Some(Known::Itself) => Some(one.key),
-                Some(Known::By(by)) if self.stands_when_found(met, by, one.key)? => Some(by),
-                Some(Known::By(_)) | None => None,
-            };
-            let by = match by {
-                Some(by) if by != one.own => self.stand_in_found(met, via, one, by)?,
-                by => by,
-            };
-            if let (None, Some(holder)) = (by, holder) {
-                let holder = if let Known::By(holder) = holder { holder } else { one.key };
-                self.note_withheld(one.own, holder)?;
-            }
-            if let Some(by) = by.filter(|by| *by != one.own)
-                && let Some(united) = self.united_found(met, one, by)?
-            {
-                let set = self.rules.snapshot();
-                if !self.is_fetched_to_check(&set, one.own, &united, by)? {
-                    met.suppress(one.own, by);
-                    let how = (by, united.numbers());
-                    return self.suppress_found(batch, via, one, how, version, now);
+        let set = self.rules.snapshot();
+        let proved = if one.key == one.own { None } else { set.proved_key(&one.link.url) };
+        let proved = proved.map(|key| key.fingerprint()).filter(|key| *key != one.own);
+        let mut free = Vec::new();
+        // First by the rules that are proved for it: what they say holds whatever the others do.
+        for key in proved.into_iter().chain((one.key != one.own).then_some(one.key)) {
+            let (holder, by) = self.holder_found(met, via, one, key)?;
+            let Some(by) = by else {
+                if let Some(holder) = holder {
+                    self.note_withheld(one.own, holder)?;
                 }
+                free.push(key);
+                continue;
+            };
+            if by == one.own {
+                continue;
             }
-            if by.is_none() {
-                met.known.insert(one.key, Known::By(one.own));
-                self.know(batch, one.key, Known::By(one.own));
+            let Some(united) = self.united_found(met, one, by)? else { continue };
+            let is_hidden = match Some(key) == proved {
+                true => united.hides_alone(&set),
+                false => !self.is_fetched_to_check(&set, one.own, &united, by)?,
+            };
+            if is_hidden {
+                met.suppress(one.own, by);
+                let how = (by, united.numbers());
+                return self.suppress_found(batch, via, one, how, version, now);
             }
+        }
+        for key in free {
+            met.known.insert(key, Known::By(one.own));
+            self.know(batch, key, Known::By(one.own));
         }
         met.known.insert(one.own, Known::Itself);
         self.know(batch, one.own, Known::Itself);
@@ -357,6 +359,34 @@ impl State {
             met.new.insert(one.own, New::Waits(&one.link.url));
         }
         Ok(())
+    }
+
+    /// Returns the URL that has a key, and the one that stands for it now that a page leads to
+    /// another form of it: the URL that was found itself, where that is the one that has the key.
+    fn holder_found(
+        &self,
+        met: &Met<'_>,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        key: Fingerprint,
+    ) -> Result<(Option<Fingerprint>, Option<Fingerprint>), DbError> {
+        let known = match met.known.get(&key) {
+            Some(known) => Some(*known),
+            // The keys of all links were asked for at once, but those by proved rules alone.
+            None if key == one.key => None,
+            None => seen::get(&self.db, key)?,
+        };
+        let (holder, stands) = match known {
+            None => return Ok((None, None)),
+            Some(Known::Itself) => (key, true),
+            Some(Known::By(by)) => (by, self.stands_when_found(met, by, key)?),
+        };
+        let by = match stands {
+            false => None,
+            true if holder == one.own => Some(holder),
+            true => self.stand_in_found(met, via, one, holder)?,
+        };
+        Ok((Some(holder), by))
     }
 
     /// Returns true if `by`, which has or had the key `key`, stands for it now that a page leads to
@@ -418,7 +448,12 @@ impl State {
         let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
         let stands = self.stand_in(key, by)?.is_some();
-        Ok(stands && self.rules.snapshot().canonize(&url).key.fingerprint() == key)
+        let set = self.rules.snapshot();
+        let has_it = || {
+            set.canonize(&url).key.fingerprint() == key
+                || set.proved_key(&url).is_some_and(|proved| proved.fingerprint() == key)
+        };
+        Ok(stands && has_it())
     }
 
     /// Queues a URL; returns false where its host is given up.

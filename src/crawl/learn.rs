@@ -1,5 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
+use std::collections::{HashMap, VecDeque};
+
 use super::admit::Admitted;
 use super::checks::{Doubt, United};
 use super::discover::Link;
@@ -26,6 +28,15 @@ use crate::url::{CrawlUrl, Fingerprint, Host};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 const PROBES_MAX: usize = 10_000;
+
+/// How long a second look at a page serves doubts that come after it: pages change.
+const LOOK_SERVES: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Audits that wait for one look.
+const AWAITING_MAX: usize = 64;
+
+/// Looks that are remembered.
+const LOOKS_KEPT: usize = 64;
 
 /// How long the loop waits for the miner when nothing else is left to do.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
@@ -54,8 +65,9 @@ pub(super) enum Asker {
         /// True for the second fetch, the URL as found.
         is_reference: bool,
     },
-    /// An audit's that did not agree: what stands for the URL is fetched once more.
-    Audit(Box<Audited>),
+    /// That of audits which did not agree: what stands for their URLs, of which this names one, is
+    /// fetched once more.
+    Audit(Fingerprint),
     /// How a host answers to what cannot exist.
     Host {
         /// The host.
@@ -63,6 +75,35 @@ pub(super) enum Asker {
         /// What it is asked for.
         probe: Nonsense,
     },
+}
+
+/// Second looks at pages that stand for others: one look serves all doubts of that time.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    /// Audits that wait for a look, by the page that is looked at.
+    awaiting: HashMap<Fingerprint, Vec<Audited>>,
+    /// What the last looks showed, the newest last.
+    shown: VecDeque<(Timestamp, Fingerprint, Fetched)>,
+}
+
+impl Looks {
+    /// Returns what a page showed when it was looked at lately.
+    fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Fetched> {
+        self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);
+        let mut looks = self.shown.iter().rev();
+        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., fetched)| *fetched)
+    }
+
+    /// Notes what a look showed; returns the audits that waited for it.
+    fn end(&mut self, page: Fingerprint, fetched: Fetched, now: Timestamp) -> Vec<Audited> {
+        if matches!(fetched, Fetched::Page { .. }) {
+            if self.shown.len() >= LOOKS_KEPT {
+                self.shown.pop_front();
+            }
+            self.shown.push_back((now, page, fetched));
+        }
+        self.awaiting.remove(&page).unwrap_or_default()
+    }
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -236,7 +277,7 @@ impl State {
         let told = Audited { rules, pair: (rewritten, key.clone()), stands, audited, known };
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
-                return self.look_twice(batch, &record.url, told);
+                self.look_twice(batch, &record.url, told, now)?;
             }
             Some(Doubt::LooksTwice) => self.tell_unsettled(told, now),
             Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now),
@@ -245,15 +286,29 @@ impl State {
         Ok(())
     }
 
-    /// Fetches once more what stands for a URL that did not agree with it.
+    /// Fetches once more what stands for a URL that did not agree with it, unless that was done
+    /// lately or is under way.
     fn look_twice(
         &mut self,
         batch: &mut Batch,
         stands: &str,
         told: Audited,
-    ) -> Result<(), CrawlError> {
-        if let Ok(stands) = CrawlUrl::parse(stands) {
-            let flight = ProbeFlight { asker: Asker::Audit(Box::new(told)), hops: 0 };
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
+        let page = stands.fingerprint();
+        if let Some(shown) = self.looks.lately(page, now) {
+            self.tell_verified(told, shown, now);
+            return Ok(());
+        }
+        let awaiting = self.looks.awaiting.entry(page).or_default();
+        if awaiting.len() >= AWAITING_MAX {
+            self.tell_unsettled(told, now);
+            return Ok(());
+        }
+        awaiting.push(told);
+        if awaiting.len() == 1 {
+            let flight = ProbeFlight { asker: Asker::Audit(page), hops: 0 };
             self.enqueue_probe(batch, &stands, flight)?;
         }
         Ok(())
@@ -381,8 +436,10 @@ impl State {
     ) -> Result<(), CrawlError> {
         let (id, is_reference) = match asker {
             Asker::Rule { id, is_reference } => (id, is_reference),
-            Asker::Audit(audited) => {
-                self.tell_verified(*audited, fetched, now);
+            Asker::Audit(page) => {
+                for audited in self.looks.end(page, fetched, now) {
+                    self.tell_verified(audited, fetched, now);
+                }
                 return Ok(());
             }
             // What a host may not be asked says nothing about how it answers.
@@ -558,10 +615,9 @@ impl State {
     /// Returns what the database says.
     pub(super) fn close_learning(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         if self.learner.is_on() {
-            for flight in std::mem::take(&mut self.probes).into_values() {
-                if let Asker::Audit(audited) = flight.asker {
-                    self.tell_unsettled(*audited, now);
-                }
+            self.probes.clear();
+            for audited in std::mem::take(&mut self.looks.awaiting).into_values().flatten() {
+                self.tell_unsettled(audited, now);
             }
             self.hear_miner(now)?;
         }
@@ -770,6 +826,12 @@ mod tests {
             let mut batch = Batch::default();
             let (own, shown) = (form.fingerprint(), (shown, leads_to.as_ref()));
             self.state.tell_audit(&mut batch, (&form, own), &key, shown, self.now).unwrap();
+            self.state.commit(batch, self.now).unwrap();
+            self.known()
+        }
+
+        /// Returns what is known by now of each rule, as [`Bench::fetch`] does.
+        fn known(&mut self) -> [(u32, u32); 2] {
             self.state.tell(Tell::Show);
             let said = std::mem::take(&mut self.state.said);
             let shown = said.into_iter().rev().find_map(|said| match said {
@@ -826,5 +888,70 @@ mod tests {
         let known = bench.fetch("http://a.example/d?id=7", page(0..300), None);
         assert_eq!(known, [(0, 1), (0, 0)]);
         assert!(!bench.state.is_compared(plain), "and is not remembered any longer");
+    }
+
+    /// While a rule was on trial, or proved for some values only, the others did nothing for a URL
+    /// that it rewrote as well: a list was fetched in every order at every commit.
+    #[test]
+    fn rules_that_are_proved_hold_beside_one_that_is_not() {
+        let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+        let page = Fetched::Page { text, bag, junk, digest: Some(1) };
+        let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page, false));
+        let mut find = |tails: &[&str]| {
+            let urls: Vec<CrawlUrl> =
+                tails.iter().map(|tail| url(&format!("http://a.example/d?id=7{tail}"))).collect();
+            let seed = |url: &CrawlUrl| crate::crawl::SeedUrl {
+                url: url.clone(),
+                priority: None,
+                hops_max: None,
+            };
+            let seeds: Vec<crate::crawl::SeedUrl> = urls.iter().map(seed).collect();
+            let (state, mut batch) = (&mut bench.state, Batch::default());
+            state.discover_seeds(&mut batch, &seeds, bench.now).unwrap();
+            state.commit(batch, bench.now).unwrap();
+            let hidden = |url: &CrawlUrl| {
+                let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
+                match record.state {
+                    UrlState::Suppressed { by, rules, .. } => Some((by, rules)),
+                    _ => None,
+                }
+            };
+            urls.iter().map(hidden).collect::<Vec<_>>()
+        };
+        let by = |tail: &str| url(&format!("http://a.example/d?id=7{tail}")).fingerprint();
+        let [sid, lang] = ["sid", "lang"].map(|name| drop_parameter(name).id.0);
+        let of = find(&["&lang=de&sid=2", "&lang=de&sid=3", "&lang=de"]);
+        let german = Some((by("&lang=de&sid=2"), vec![sid]));
+        assert_eq!(of, [None, german.clone(), german.clone()], "at once");
+        assert_eq!(find(&["&lang=de&sid=4"]), [german], "and later");
+        let french = (by("&lang=fr&sid=1"), vec![sid]);
+        assert_eq!(find(&["&lang=fr&sid=5"]), [Some(french)]);
+        let set_aside = find(&["&lang=es&sid=1", "&lang=it&sid=2", "&lang=it&sid=3"]);
+        let aside = Some((by("&lang=fr&sid=1"), vec![lang, sid]));
+        assert_eq!(set_aside, [None, aside.clone(), aside], "as many are checked at a time");
+    }
+
+    /// Each audit that did not agree had what stands for it fetched again, however many looked at
+    /// the same page in the same second.
+    #[test]
+    fn one_look_at_a_page_serves_all_doubts_of_its_time() {
+        let (shown, other) = (page(0..300), page(0..340));
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(shown, false));
+        let mut audit = |tail: &str| {
+            let form = format!("http://a.example/d?id=7&sid={tail}");
+            let known = bench.fetch(&form, other, None);
+            (known[0], bench.state.probes.len())
+        };
+        assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
+        let number = *bench.state.probes.keys().next().unwrap();
+        let flight = bench.state.probes.remove(&number).unwrap();
+        bench.state.probe_came_to(flight.asker, other, bench.now).unwrap();
+        let mut audit = |tail: &str, now: u64| {
+            bench.now = Timestamp::from_millis(now);
+            let form = format!("http://a.example/d?id=7&sid={tail}");
+            (bench.fetch(&form, other, None)[0], bench.state.probes.len())
+        };
+        assert_eq!(audit("4", 50_000), ((3, 0), 0), "it has changed, as all three say");
+        assert_eq!(audit("5", 90_000), ((3, 0), 1), "that was long ago");
     }
 }

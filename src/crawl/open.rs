@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use super::checks::Checks;
 use super::error::CrawlError;
 use super::hosts::Hosts;
+use super::learn::Looks;
 use super::learner::{DustMode, Learner, Mind};
 use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};
@@ -141,6 +142,7 @@ impl State {
             enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
             said: Vec::new(),
             probes: HashMap::new(),
+            looks: Looks::default(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
             checks: Checks::default(),

@@ -11,7 +11,7 @@ use lru::LruCache;
 use super::checks::Checks;
 use super::error::CrawlError;
 use super::hosts::Hosts;
-use super::learn::{Pair, ProbeFlight};
+use super::learn::{Looks, Pair, ProbeFlight};
 use super::learner::{Learner, Said};
 use super::log::{CrawlLog, JsonLog};
 use super::models::Models;
@@ -101,6 +101,8 @@ pub struct State {
     pub(super) said: Vec<Said>,
     /// Probes that wait in rows, by their numbers.
     pub(super) probes: HashMap<u64, ProbeFlight>,
+    /// Second looks at pages that stand for others.
+    pub(super) looks: Looks,
     /// Probes by the miner's names, until all their fetches are there.
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.

@@ -177,6 +177,41 @@ impl RuleSet {
         standings.any(|of| of.on_trial || of.is_open_in(*here) || of.is_open_for(url))
     }
 
+    /// Returns true where one of these rules must still prove itself for this URL, or has failed in
+    /// its places.
+    pub(crate) fn is_doubtful(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.must_prove(url, rules) || self.is_refused(url, rules)
+    }
+
+    /// Returns the key that a URL has by those rules alone that are not doubtful for it: the URL
+    /// itself where none is left. `None` where none is doubtful, and the key that of
+    /// [`RuleSet::canonize`].
+    ///
+    /// A list in every order at every commit has one key for all of it while a rule that drops the
+    /// commit is on trial; whatever becomes of that, its orders are one list.
+    pub(crate) fn proved_key(&self, url: &CrawlUrl) -> Option<CrawlUrl> {
+        let rules = self.rules_of(url.host_str())?;
+        let mut applied = self.canonize(url).rules;
+        let mut key = None;
+        let mut without: Vec<RuleId> = Vec::new();
+        loop {
+            applied.sort_unstable();
+            applied.dedup();
+            applied.retain(|rule| self.is_doubtful(url, &[*rule]));
+            if applied.is_empty() {
+                return key;
+            }
+            without.append(&mut applied);
+            if without.len() > NEEDLESS_MAX {
+                return Some(url.clone());
+            }
+            let Some((rewritten, by)) = rewrite_without(rules, url, &without) else {
+                return Some(url.clone());
+            };
+            (key, applied) = (Some(rewritten), by);
+        }
+    }
+
     fn places_of(&self, url: &CrawlUrl) -> Places {
         places(url, &self.canonize(url).key)
     }
