@@ -15,7 +15,7 @@
 //!
 //! Sources: WHATWG HTML (§13.2.3 encodings, §13.2.5 tokens, §4.8.4 `srcset`, §4.2.5.3 refresh),
 //! WHATWG Encoding, CSS Syntax Level 3, RFC 8288 (`Link`), sitemaps.org 0.9, RSS 0.9x to 2.0,
-//! RFC 4287 (Atom); discovery letters as Heritrix writes them.
+//! RFC 4287 (Atom), RFC 5005 (feeds in pages); discovery letters as Heritrix writes them.
 
 mod attributes;
 mod charset;

@@ -271,7 +271,10 @@ impl Walk<'_, '_> {
     /// Begins a field, if the element just opened lies directly in an entry and is one.
     fn begin_field(&mut self, name: &str, tag: &BytesStart<'_>) {
         let (depth, in_feed) = (self.open.len() + self.beyond, self.in_feed());
-        let Some((entry_depth, draft)) = &mut self.entry else { return };
+        let Some((entry_depth, draft)) = &mut self.entry else {
+            self.lead_on(name, tag);
+            return;
+        };
         if depth != *entry_depth + 1 {
             return;
         }
@@ -285,6 +288,19 @@ impl Walk<'_, '_> {
         if in_feed && let Some(href) = alternate_href(tag) {
             draft.loc = href;
             self.field = None;
+        }
+    }
+
+    /// Takes the link of a feed to its next page, or to what was archived before (RFC 5005 §3, §4).
+    fn lead_on(&mut self, name: &str, tag: &BytesStart<'_>) {
+        let is_link = self.in_feed() && name.eq_ignore_ascii_case("link");
+        let rel = is_link.then(|| attribute(tag, "rel")).flatten().unwrap_or_default();
+        let leads_on =
+            ["next", "prev-archive"].iter().any(|on| rel.trim().eq_ignore_ascii_case(on));
+        let href = leads_on.then(|| attribute(tag, "href")).flatten();
+        if let Some(loc) = href.filter(|href| href.len() <= FIELD_MAX) {
+            let base = self.open.last().and_then(|open| open.base.clone());
+            self.list.add(Draft { loc, base, ..Draft::default() });
         }
     }
 
@@ -478,6 +494,22 @@ mod tests {
         let urls: Vec<_> = entries.iter().map(|entry| entry.url.as_str()).collect();
         let of = ["blog/a", "blog/2024/b"].map(|path| format!("http://e.org/{path}"));
         assert_eq!(urls, [&of[0], &of[1], "http://x.org/y/c", "http://e.org/blog/d"]);
+    }
+
+    /// RFC 5005: of a feed in pages the first alone was read.
+    #[test]
+    fn a_feed_leads_to_its_next_page() {
+        check(
+            "<feed><link rel='self' href='/1'/><link rel='next' href='/2'/><link rel='last' \
+             href='/9'/><entry><link href='/a'/><link rel='next' href='/b'/></entry></feed>",
+            &["/2", "/a"],
+        );
+        check(
+            "<rss><channel><atom:link rel='prev-archive' href='http://e.org/old'/><item>\
+             <link>http://e.org/a</link></item></channel></rss>",
+            &["http://e.org/old", "http://e.org/a"],
+        );
+        check("<urlset><link rel='next' href='/2'/><url><loc>/a</loc></url></urlset>", &["/a"]);
     }
 
     /// RSS 2.0: a guid is a URL unless it says that it is none.
