@@ -478,17 +478,19 @@ impl State {
             return Ok(None);
         }
         let united = self.united_by(set, &url, by)?;
-        let mut is_open = !united.all.is_empty() && !united.is_proved(set);
+        let is_doubtful = !united.all.is_empty() && !united.is_proved(set);
+        let mut waits_in_vain = false;
         if let Some(record) = urls::get(&self.db, by)?
             && let Ok(stands) = CrawlUrl::parse(&record.url)
         {
             let waits = matches!(record.state, UrlState::Queued(_));
-            is_open |= waits && !self.is_host_open(&stands.host())?;
+            waits_in_vain = waits && !self.is_host_open(&stands.host())?;
         }
-        if !is_open {
+        if !is_doubtful && !waits_in_vain {
             return Ok(None);
         }
-        let is_held = self.held_by_proved(set, &url, own)?.is_some();
+        // Suppressed again in favour of what is never fetched, it would come back for ever.
+        let is_held = !waits_in_vain && self.held_by_proved(set, &url, own)?.is_some();
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
         Ok(Some(Open { is_held, is_mute, own, by, rules: united.rules, places }))
     }

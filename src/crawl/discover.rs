@@ -320,12 +320,14 @@ impl State {
             Some(Known::By(by)) => self.note_withheld(one.own, by)?,
             None => {}
         }
-        let set = self.rules.snapshot();
-        let proved = if one.key == one.own { None } else { set.proved_key(&one.link.url) };
+        // Most links are their own key, and nothing more is asked of the rules for them.
+        let set = (one.key != one.own).then(|| self.rules.snapshot());
+        let proved = set.as_ref().and_then(|set| set.proved_key(&one.link.url));
         let proved = proved.map(|key| key.fingerprint()).filter(|key| *key != one.own);
         let mut free = Vec::new();
         // First by the rules that are proved for it: what they say holds whatever the others do.
-        for key in proved.into_iter().chain((one.key != one.own).then_some(one.key)) {
+        for key in proved.into_iter().chain(set.is_some().then_some(one.key)) {
+            let Some(set) = &set else { break };
             let (holder, by) = self.holder_found(met, via, one, key)?;
             let Some(by) = by else {
                 if let Some(holder) = holder {
@@ -339,8 +341,8 @@ impl State {
             }
             let Some(united) = self.united_found(met, one, by)? else { continue };
             let is_hidden = match Some(key) == proved {
-                true => united.hides_alone(&set),
-                false => !self.is_fetched_to_check(&set, one.own, &united, by)?,
+                true => united.hides_alone(set),
+                false => !self.is_fetched_to_check(set, one.own, &united, by)?,
             };
             if is_hidden {
                 met.suppress(one.own, by);
