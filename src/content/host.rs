@@ -88,6 +88,11 @@ impl HostContent {
         self.trap.forgive();
     }
 
+    /// Takes note of an address that rules keep from being fetched.
+    pub fn note_hidden(&mut self) {
+        self.trap.note_hidden();
+    }
+
     /// Plans probes again if not one was answered: those of a run that ended too early are gone.
     pub fn forget_unanswered(&mut self) {
         self.planned &= self.errors.probes() > 0;

@@ -24,7 +24,8 @@
 //! text and `MIXTURES_PER_PAIR` for each two words that came together for the first time, and adds
 //! an eighth of a repeat from then on: a repository of 60 commits pairs each of its paths with each
 //! of them, in four views, where the facets of a shop have soon all met each other and go on in
-//! threes and fours. A host of more than [`WORDS_MAX`] words has the benefit of the doubt.
+//! threes and fours. What rules hide counts among them. A host of more than [`WORDS_MAX`] words has
+//! the benefit of the doubt.
 //!
 //! Pages of the same words that differ in numbers are counters and calendars, or they are what the
 //! weather was, a table of results, an exercise. Where those numbers are new ([`Figures`]), not in
@@ -306,7 +307,7 @@ pub struct HostTrap {
     words: Vec<u16>,
     /// Pages of new text.
     new_texts: u32,
-    /// Pages of old text in a new mixture.
+    /// Pages of old text in a new mixture, and addresses that rules hid.
     mixtures: u32,
     /// Pages of known words and a few new numbers.
     figured: u32,
@@ -521,6 +522,13 @@ impl HostTrap {
             }
         }
         fresh
+    }
+
+    /// Takes note of an address that rules keep from being fetched: it would have been one more
+    /// mixture of old text, and counts as one of those that the host may show. What rules hide by
+    /// the ten thousand is a space that has no end where they do not reach.
+    pub fn note_hidden(&mut self) {
+        self.mixtures = self.mixtures.saturating_add(1);
     }
 
     /// Puts the host back among the healthy, keeping its counts: an operator's decision.
@@ -901,6 +909,34 @@ mod tests {
         };
         let after = parked_after(81, &shop).unwrap();
         assert!(after < 20_000, "{after}");
+    }
+
+    /// Lists in every order and with every filter, of which rules hid all exact repeats, went on
+    /// without end: what was left were new mixtures.
+    #[test]
+    fn what_rules_hide_counts_among_the_mixtures_of_a_host() {
+        let shown =
+            |n: u64| Sample(std::array::from_fn(|at| (mix(n % 90) >> 32) as u32 + at as u32));
+        let parked_after = |hidden: u64| {
+            let mut host = HostTrap::default();
+            run(&mut host, 100, |n| (Some(1), new(n)));
+            let after = (0..20_000).position(|n| {
+                (0..hidden).for_each(|_| host.note_hidden());
+                let chosen = (0..8).map(|facet| format!("f{facet}={}", mix(n * 8 + facet) % 10));
+                let address = format!("/shop?{}", chosen.collect::<Vec<_>>().join("&"));
+                let page = Brought {
+                    sample: shown(n),
+                    address: host.note_address(&address),
+                    ..new(n + 1_000)
+                };
+                host.note(Some(1), &page, &TrapSettings::default());
+                host.worst() == Level::Parked
+            });
+            assert_eq!(HostTrap::decode(&host.encode()), Some(host));
+            after.unwrap_or(usize::MAX)
+        };
+        let (bare, hidden) = (parked_after(0), parked_after(20));
+        assert!(hidden < 3_000 && bare > 2 * hidden, "{hidden} for {bare}");
     }
 
     #[test]

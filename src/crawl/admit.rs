@@ -460,7 +460,7 @@ impl State {
         let mut batch = Batch::default();
         self.take_row(&mut batch, &lease);
         let own = lease.waiting.fingerprint;
-        self.tell_suppressed(&rules);
+        self.tell_suppressed(&lease.waiting.url, &rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(&mut batch, &self.db, by, own, &how);
         self.settle_url(&mut batch, own, |record| {

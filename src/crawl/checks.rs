@@ -86,6 +86,8 @@ struct Open {
     own: Fingerprint,
     by: Fingerprint,
     rules: Vec<RuleId>,
+    /// How many of them are not proved for it.
+    in_doubt: usize,
     /// Places and values in and for which its rules are not proved.
     places: Vec<u64>,
 }
@@ -361,7 +363,8 @@ impl State {
         if set.audits(url, rules) {
             return Ok(true);
         }
-        if !must_prove || !self.checks.has_room(rules) || !self.can_testify(by)? {
+        // Where two are in doubt at once, it would not be known which one has failed.
+        if set.in_doubt(url, rules) != 1 || !self.checks.has_room(rules) || !self.can_testify(by)? {
             return Ok(false);
         }
         self.checks.begin(own, by, rules, false);
@@ -447,8 +450,9 @@ impl State {
         for one in open.extract_if(.., |one| one.is_held).take(STEP_MAX) {
             any |= self.restore_suppressed(batch, one.by, one.own)?;
         }
-        // First what can be compared; in the order of their hashes, which is no order.
-        open.sort_by_key(|one| (one.is_mute, one.own));
+        // First what can be compared, and tests one rule; in the order of their hashes, which is
+        // no order.
+        open.sort_by_key(|one| (one.is_mute, one.in_doubt, one.own));
         let done = self.checks.proving.get(&rule).copied().unwrap_or(0);
         let step = done.clamp(AT_ONCE as usize, STEP_MAX);
         let mut seen = BTreeSet::new();
@@ -492,7 +496,8 @@ impl State {
         // Suppressed again in favour of what is never fetched, it would come back for ever.
         let is_held = !waits_in_vain && self.held_by_proved(set, &url, own)?.is_some();
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
-        Ok(Some(Open { is_held, is_mute, own, by, rules: united.rules, places }))
+        let in_doubt = set.in_doubt(&united.url, &united.rules);
+        Ok(Some(Open { is_held, is_mute, own, by, rules: united.rules, in_doubt, places }))
     }
 
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
@@ -640,7 +645,7 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         let rule = drop_parameter("sid");
         let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
-        let [_, failed, _] = places(&form("bad", 0), &form("bad", 0));
+        let [_, failed, ..] = places(&form("bad", 0), &form("bad", 0));
         let mut proven = Proven::of(&rule.rule);
         for n in 0..400 {
             proven.add(&form("good", n), &url(&format!("http://a.example/good/{n}")));
@@ -689,6 +694,41 @@ mod tests {
         let rounds = (0..20).take_while(|_| state.check_rules(now).unwrap()).count();
         assert!(rounds < 20, "it comes to an end");
         assert!(!is_hidden(&state, &last));
+    }
+
+    /// Two rules on trial were both refuted by one page, for which only one of them was wrong.
+    #[test]
+    fn a_check_tests_one_rule_at_a_time() {
+        use crate::content::Bag;
+        use crate::crawl::readmit::tests::done;
+        use crate::dust::Sketch;
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rules = ["sid", "ref"].map(drop_parameter);
+        let [one, two] = [0, 1].map(|at: usize| rules[at].id);
+        let by = url("http://a.example/p");
+        let text = Sketch::of_shingles(0..300).map_or(Text::Unknown, Text::Main);
+        let bag = Some(Bag::of(0..300));
+        let shown = Fetched::Page { text, digest: None, bag, junk: false };
+        let mut batch = Batch::default();
+        let stands = record(&by, None, done(shown, false));
+        urls::put(&mut batch, &state.db, by.fingerprint(), &stands);
+        state.commit(batch, now).unwrap();
+        let mut is_fetched = |tail: &str, on_trial: &[RuleId]| {
+            let set = RuleSet::compile(1, rules.iter().cloned().map(Arc::new).collect(), 0.0);
+            let trial = || Standing { on_trial: true, ..Standing::default() };
+            let set = set.unwrap().standing(on_trial.iter().map(|rule| (*rule, trial())));
+            let form = url(&format!("http://a.example/p{tail}"));
+            let united = United::by_key(&set, &form, by.clone()).unwrap();
+            let own = form.fingerprint();
+            state.is_fetched_to_check(&set, own, &united, by.fingerprint()).unwrap()
+        };
+        assert!(!is_fetched("?sid=1&ref=1", &[one, two]));
+        assert!(is_fetched("?sid=2", &[one, two]));
+        assert!(is_fetched("?ref=2", &[one, two]));
+        assert!(is_fetched("?sid=3&ref=3", &[one]), "the other one is proved");
+        assert!(!is_fetched("?sid=4&ref=4", &[]));
     }
 
     /// What waited on a host that was parked stood for the same on its other name, for ever.

@@ -503,7 +503,7 @@ impl State {
         self.counters.known += 1;
         self.counters.suppressed += 1;
         self.count("suppressed");
-        self.tell_suppressed(&rules);
+        self.tell_suppressed(&one.link.url, &rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(batch, &self.db, by, one.own, &how);
         let state = UrlState::Suppressed { by, rules, version, at: now };

@@ -360,8 +360,9 @@ impl State {
         self.tell_audited(told, Some(found), now);
     }
 
-    /// Tells the miner that rules kept a URL from being fetched.
-    pub(super) fn tell_suppressed(&mut self, rules: &[u64]) {
+    /// Tells the miner, and what is known of the URL's host, that rules kept it from being fetched.
+    pub(super) fn tell_suppressed(&mut self, url: &CrawlUrl, rules: &[u64]) {
+        self.texts.note_hidden(&url.host());
         self.seen_of.note_suppressed(rules);
         if self.learner.is_on() {
             let rules = rules.iter().copied().map(RuleId).collect();

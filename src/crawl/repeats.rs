@@ -124,6 +124,14 @@ impl HostTexts {
         held.content.trap().leaves_out(url.path_and_query(), url.fingerprint().short())
     }
 
+    /// Takes note of an address that rules keep from being fetched, if its host is busy; it is
+    /// written with the next page.
+    pub(super) fn note_hidden(&mut self, host: &Host) {
+        if let Some(held) = self.held.peek_mut(host) {
+            held.content.note_hidden();
+        }
+    }
+
     fn save(&mut self, host: &Host) {
         if let Some(held) = self.held.peek_mut(host) {
             held.unsaved = 0;

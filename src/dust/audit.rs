@@ -21,8 +21,10 @@ const FAILURES_MIN: u32 = 2;
 /// Pairs that agree elsewhere if a rule is to outlive its failure in one place.
 const ELSEWHERE_MIN: u32 = 10;
 
-/// Places in which a rule has failed after which it holds in none.
+/// Places in which a rule has failed after which it holds in none, unless so many pairs have agreed
+/// for each of them.
 const REFUSED_MAX: usize = 4;
+const AGREED_FOR_EACH: usize = 4;
 
 impl Entry {
     /// Takes the rule out of force in some places; in others it must prove itself in each.
@@ -35,7 +37,12 @@ impl Entry {
     fn failed_part(&self, here: &Places) -> Option<u64> {
         let (part, agreed) = self.proven.as_ref()?.weak_part(here, ELSEWHERE_MIN)?;
         let may_be_accident = agreed >= FORGIVES_AFTER && self.audit.blamed + 1 < FAILURES_MIN;
-        (!may_be_accident && self.refused.len() < REFUSED_MAX).then_some(part)
+        (!may_be_accident && self.refused.len() < self.refused_max()).then_some(part)
+    }
+
+    /// Returns in how many places the rule may fail.
+    fn refused_max(&self) -> usize {
+        REFUSED_MAX.max(self.agreed() as usize / AGREED_FOR_EACH)
     }
 }
 
@@ -99,9 +106,10 @@ impl RuleBook {
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
                 if finding == Finding::Failed {
-                    entry.refuse(new);
+                    let failed = entry.proven.as_ref().map(|proven| proven.failed_in(&here));
+                    entry.refuse(failed.unwrap_or(new));
                     self.changed = true;
-                    if blamed == Some(*id) && entry.refused.len() > REFUSED_MAX {
+                    if blamed == Some(*id) && entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
                 }

@@ -177,6 +177,11 @@ impl RuleSet {
         standings.any(|of| of.on_trial || of.is_open_in(*here) || of.is_open_for(url))
     }
 
+    /// Returns how many of these rules must still prove themselves for this URL.
+    pub(crate) fn in_doubt(&self, url: &CrawlUrl, rules: &[RuleId]) -> usize {
+        rules.iter().filter(|rule| self.must_prove(url, &[**rule])).count()
+    }
+
     /// Returns true where one of these rules must still prove itself for this URL, or has failed in
     /// its places.
     pub(crate) fn is_doubtful(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {

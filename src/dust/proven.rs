@@ -28,18 +28,24 @@ const VALUES_MAX: usize = 64;
 /// themselves: of more, one pair in each must do, and of more directories none.
 const PARTS_MAX: usize = 24;
 
-/// Kinds of places: names of parameters, first directory, second directory.
-const KINDS: usize = 3;
+/// Kinds of places: names of parameters, first directory, second directory, view.
+const KINDS: usize = 4;
 const NAMES: usize = 0;
+const VIEW: usize = 3;
+
+/// Parameters that say which view a URL is, and the longest word that does.
+const VIEW_PARAMETERS: usize = 2;
+const VIEW_WORD_MAX: usize = 24;
 
 /// The places of one URL.
 pub(crate) type Places = [u64; KINDS];
 
-/// Returns the places of a site that a URL belongs to: what its parameters are called, and the
-/// first directory of its path and the second one in it, which is where software that serves
-/// several projects says what it shows of one. `key` is the URL's key: hosts that are one by other
-/// rules have their places in common. The ports of a host have none in common, since another port
-/// is another program.
+/// Returns the places of a site that a URL belongs to: what its parameters are called, the first
+/// directory of its path and the second one in it, which is where software that serves several
+/// projects says what it shows of one, and the words by which a program that has one path for
+/// everything says which view of it is meant (`a=blob`, `action=history`). `key` is the URL's key:
+/// hosts that are one by other rules have their places in common, and what rules change is no view.
+/// The ports of a host have none in common, since another port is another program.
 pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
     let [_, first, second, names] = features(url);
     let host = server(key);
@@ -50,7 +56,24 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
         place(1, &format!("{host}?{names}")),
         place(2, &format!("{host}/{first}")),
         place(3, &format!("{host}/{first}/{second}")),
+        place(4, &format!("{host}?{}", view(url, key))),
     ]
+}
+
+/// Returns the first parameters that have a word for their value and stand in the key as well.
+fn view(url: &CrawlUrl, key: &CrawlUrl) -> String {
+    let stays: BTreeSet<&str> = parts(key).collect();
+    let is_word = |part: &&str| {
+        let value = part.split_once('=').map_or("", |(_, value)| value);
+        let is_letter = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
+        (2..=VIEW_WORD_MAX).contains(&value.len()) && value.bytes().all(is_letter)
+    };
+    let words = parts(url).filter(|part| is_word(part) && stays.contains(part));
+    words.take(VIEW_PARAMETERS).collect::<Vec<_>>().join("&")
+}
+
+fn parts(url: &CrawlUrl) -> impl Iterator<Item = &str> {
+    query::parameters(url.as_url().query().unwrap_or_default())
 }
 
 /// Where and for what a rule is proved.
@@ -59,6 +82,7 @@ pub(crate) struct Proven {
     /// Pairs that agreed.
     pairs: u32,
     /// The same by place, each kind of place for itself.
+    #[serde(deserialize_with = "kinds")]
     places: [BTreeMap<u64, u32>; KINDS],
     /// Hashes of values that made no difference, by the parameters that the rule drops, or sets to
     /// one value, whatever they are; up to [`VALUES_MAX`] of each.
@@ -118,9 +142,11 @@ impl Proven {
         self.places.iter().any(|of_kind| of_kind.contains_key(&place))
     }
 
-    /// Returns how many pairs agreed in that of some parts of the site where the fewest did.
+    /// Returns how many pairs agreed in that of some parts of the site where the fewest did. Views
+    /// are proved, and are no parts: a rule would be measured in each.
     pub(crate) fn least_in(&self, here: &Places) -> u32 {
-        let parts = self.places.iter().zip(here).filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
+        let parts = self.places[..VIEW].iter().zip(here);
+        let parts = parts.filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
         let agreed = parts.map(|(of_kind, place)| of_kind.get(place).copied().unwrap_or(0));
         agreed.min().unwrap_or(self.pairs)
     }
@@ -141,12 +167,27 @@ impl Proven {
         in_places.into_iter().chain(self.values_seen(url)).min()
     }
 
-    /// Returns the widest of a URL's places outside of which at least so many pairs agreed, and how
-    /// many did in it: there a rule may have failed, and hold elsewhere.
+    /// Returns that of a URL's places outside of which at least so many pairs agreed, and how many
+    /// did in it: there a rule may have failed, and hold elsewhere. Of several it is the one in
+    /// which the fewest agreed; of directories the wider one is asked first.
     pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
-        let agreed_in = |kind: usize| self.places[kind].get(&here[kind]).copied().unwrap_or(0);
-        let parts = [1, 2, 0].map(|kind| (here[kind], agreed_in(kind)));
-        parts.into_iter().find(|(_, agreed)| self.pairs >= agreed + agreed_min)
+        let weak = |kind: usize| {
+            let agreed = self.places[kind].get(&here[kind]).copied().unwrap_or(0);
+            (self.pairs >= agreed + agreed_min).then_some((here[kind], agreed))
+        };
+        let parts = [weak(1).or_else(|| weak(2)), weak(VIEW), weak(NAMES)];
+        parts.into_iter().flatten().min_by_key(|(_, agreed)| *agreed)
+    }
+
+    /// Returns those of some places in which the rule was not proved and has failed. Where view and
+    /// names are both new it is the view; what has the same names must prove itself all the same.
+    pub(crate) fn failed_in(&self, here: &Places) -> Vec<u64> {
+        let is_new = |kind: &usize| !self.places[*kind].contains_key(&here[*kind]);
+        let mut new: Vec<usize> = (0..KINDS).filter(is_new).collect();
+        if new.contains(&VIEW) {
+            new.retain(|kind| *kind != NAMES);
+        }
+        new.into_iter().map(|kind| here[kind]).collect()
     }
 
     /// Returns the values of a URL for which the rule is not proved.
@@ -176,10 +217,21 @@ impl Proven {
 
 /// Returns names and hashes of values of a URL's parameters.
 fn parameters(url: &CrawlUrl) -> impl Iterator<Item = (&str, u64)> {
-    query::parameters(url.as_url().query().unwrap_or_default()).map(|part| {
+    parts(url).map(|part| {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         (name, xxh3_64(value.as_bytes()))
     })
+}
+
+/// Reads the places of each kind; what an earlier program wrote has fewer kinds.
+fn kinds<'de, D>(from: D) -> Result<[BTreeMap<u64, u32>; KINDS], D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let mut read = Vec::<BTreeMap<u64, u32>>::deserialize(from)?;
+    read.resize_with(KINDS, BTreeMap::new);
+    let mut read = read.into_iter();
+    Ok(std::array::from_fn(|_| read.next().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -245,13 +297,49 @@ mod tests {
         };
         for name in 'a'..='y' {
             let url = home(&format!("u{name}"));
-            assert_eq!(open(&proven, &url, false), if name == 'a' { 3 } else { 2 });
+            assert_eq!(open(&proven, &url, false), if name == 'a' { KINDS } else { 2 });
             proven.add(&url, &url);
         }
         assert_eq!(open(&proven, &home("other"), false), 0);
         assert_eq!(open(&proven, &home("other"), true), 2, "it failed in one of them");
         let names = url("/~other/notes/list?sid=1&page=2");
         assert_eq!(open(&proven, &names, false), 1, "views are no items");
+    }
+
+    /// A commit that matters to no view of a file but to its history failed for all of them, and
+    /// all that it had hidden was fetched.
+    #[test]
+    fn the_view_of_a_program_with_one_path_is_a_place() {
+        let mut proven = Proven::default();
+        let on = |view: &str, rest: &str| {
+            let [of, key] = ["&at=1", ""].map(|at| url(&format!("/x?p=x.git&a={view}{rest}{at}")));
+            (of.clone(), key.clone(), places(&of, &key))
+        };
+        for _ in 0..12 {
+            let (of, key, _) = on("blob_plain", "&f=1&h=2");
+            proven.add(&of, &key);
+        }
+        let (history, key, here) = on("history", "&f=1&h=2");
+        assert_eq!(proven.open_in(here, false).collect::<Vec<_>>(), [here[VIEW]]);
+        assert_eq!(proven.failed_in(&here), [here[VIEW]]);
+        proven.add(&history, &key);
+        assert_eq!(proven.weak_part(&here, 10), Some((here[VIEW], 1)), "its names agreed 13 times");
+        let (_, _, unnamed) = on("blob_plain", "&f=1");
+        assert_eq!(proven.failed_in(&unnamed), [unnamed[NAMES]], "its view is proved");
+        let (_, _, new) = on("tree", "&f=1");
+        assert_eq!(proven.failed_in(&new), [new[VIEW]], "the names are still to be proved");
+        let view = |tail: &str, key: &str| view(&url(tail), &url(key));
+        assert_eq!(view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log"), "do=log");
+        assert_eq!(view("/x?C=N&id=7&f=Main&q=a+b&s=1", "/x?C=N&id=7&f=Main&q=a+b"), "");
+    }
+
+    #[test]
+    fn what_was_kept_before_there_were_views_is_read() {
+        let kept = r#"{"pairs":2,"places":[{"1":2},{"3":2},{"5":1}],"values":{}}"#;
+        let read: Proven = serde_json::from_str(kept).unwrap();
+        assert_eq!((read.places(), read.holds_in(5)), (3, true));
+        let again: Proven = serde_json::from_slice(&serde_json::to_vec(&read).unwrap()).unwrap();
+        assert_eq!(again, read);
     }
 
     #[test]
@@ -264,7 +352,7 @@ mod tests {
         let of = |tail: &str| places(&url(tail), &url(tail));
         assert_eq!(proven.least_in(&of("/list/part/9?sid=4")), 3);
         assert_eq!(proven.least_in(&of("/list/other/9?sid=4")), 0);
-        assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (3, true));
+        assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (KINDS, true));
         assert_eq!(proven.weak_part(&of("/list/part/9?sid=7"), 2), None);
         let other = of("/view/part/9?sid=1");
         assert_eq!(proven.weak_part(&other, 2), Some((other[1], 0)));
