@@ -181,13 +181,17 @@ impl<'a> Reader<'a> {
         self.clusters.get(&page).map(|cluster| format!("{cluster:016x}"))
     }
 
-    fn judged(&self, url: &CrawlUrl) -> Result<Option<String>, DbError> {
-        let Some(db) = self.db else { return Ok(None) };
+    /// Returns whether a URL was met as a page, as far as that is known, and how its last answer
+    /// was judged.
+    fn judged(&self, url: &CrawlUrl) -> Result<(bool, Option<String>), DbError> {
+        let Some(db) = self.db else { return Ok((true, None)) };
         let record = urls::get(db, url.fingerprint())?;
-        Ok(record.and_then(|record| match record.state {
+        let is_met = record.is_some();
+        let judged = record.and_then(|record| match record.state {
             UrlState::Done(done) => Some(done.content),
             _ => None,
-        }))
+        });
+        Ok((is_met, judged))
     }
 
     fn row(&mut self, found: &Found, block: &[u8]) -> Result<Row, DatasetError> {
@@ -210,7 +214,8 @@ impl<'a> Reader<'a> {
         row.host = url.host_str().to_owned();
         row.site = url.site().to_string();
         row.near_cluster = self.cluster(&url);
-        row.judged = self.judged(&url)?;
+        let (is_met, judged) = self.judged(&url)?;
+        row.judged = judged;
         let path = url.path_and_query();
         for name in USAGE_HEADERS {
             for value in found.http_headers(name) {
@@ -224,18 +229,23 @@ impl<'a> Reader<'a> {
             }
         }
         if row.kind != "revisit" {
-            self.read_payload(&mut row, &url, found, block)?;
+            // What a robots.txt redirects to was fetched as a robots.txt, whatever it is.
+            let is_page = is_met && url.path_and_query() != "/robots.txt";
+            let extracted = self.read_payload(&mut row, &url, found, block);
+            if is_page && !extracted.blocks.is_empty() {
+                self.read_text(&mut row, &url, &extracted)?;
+            }
         }
         Ok(row)
     }
 
     fn read_payload(
-        &mut self,
+        &self,
         row: &mut Row,
         url: &CrawlUrl,
         found: &Found,
         block: &[u8],
-    ) -> Result<(), DatasetError> {
+    ) -> Extracted {
         let body = found.decoded(block, PAYLOAD_MAX);
         row.bytes = i64::try_from(body.len()).ok();
         let declared = found.content_type();
@@ -247,10 +257,7 @@ impl<'a> Reader<'a> {
         }
         row.language = extracted.lang.as_deref().map(|lang| cut(lang).to_owned());
         row.title = extracted.title.as_deref().map(|title| cut(title).to_owned());
-        if extracted.blocks.is_empty() || url.path_and_query() == "/robots.txt" {
-            return Ok(());
-        }
-        self.read_text(row, url, &extracted)
+        extracted
     }
 
     fn read_text(

@@ -77,6 +77,25 @@ fn a_text_that_an_error_page_had_first_is_not_lost() {
     assert_eq!(heads(dir.path(), &[]), ["ok"]);
 }
 
+fn led_away(path: &str, _: &str) -> Page {
+    match path {
+        "/robots.txt" => ("302 Found", "Location: /terms\r\n".to_owned(), String::new()),
+        _ => html(path, "", ""),
+    }
+}
+
+/// A page that stood in the place of a robots.txt was a text of the corpus, which nobody had asked
+/// for.
+#[test]
+fn what_a_robots_txt_leads_to_is_no_page() {
+    let dir = crawl(led_away, &["/ok"]);
+    assert_eq!(heads(dir.path(), &[]), ["ok"]);
+    let output = crawler(dir.path(), &["export", "--format", "jsonl", "--url", "/terms$"]);
+    assert_eq!(json(&output)["status"], 200, "it is in the archive all the same");
+    let dir = crawl(led_away, &["/ok", "/terms"]);
+    assert_eq!(heads(dir.path(), &[]).len(), 2, "where it was met it is a page");
+}
+
 /// After `kill -9` the newest file has its records and is named `.open`.
 #[test]
 fn a_package_holds_the_records_of_the_file_that_is_being_written() {
