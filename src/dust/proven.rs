@@ -33,6 +33,9 @@ const KINDS: usize = 4;
 const NAMES: usize = 0;
 const VIEW: usize = 3;
 
+/// The view of a URL that names none: no place in which a rule is proved or fails.
+const NO_VIEW: u64 = 0;
+
 /// Parameters that say which view a URL is, and the longest word that does.
 const VIEW_PARAMETERS: usize = 2;
 const VIEW_WORD_MAX: usize = 24;
@@ -56,12 +59,12 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
         place(1, &format!("{host}?{names}")),
         place(2, &format!("{host}/{first}")),
         place(3, &format!("{host}/{first}/{second}")),
-        place(4, &format!("{host}?{}", view(url, key))),
+        view(url, key).map_or(NO_VIEW, |view| place(4, &format!("{host}?{view}"))),
     ]
 }
 
 /// Returns the first parameters that have a word for their value and stand in the key as well.
-fn view(url: &CrawlUrl, key: &CrawlUrl) -> String {
+fn view(url: &CrawlUrl, key: &CrawlUrl) -> Option<String> {
     let stays: BTreeSet<&str> = parts(key).collect();
     let is_word = |part: &&str| {
         let value = part.split_once('=').map_or("", |(_, value)| value);
@@ -69,7 +72,8 @@ fn view(url: &CrawlUrl, key: &CrawlUrl) -> String {
         (2..=VIEW_WORD_MAX).contains(&value.len()) && value.bytes().all(is_letter)
     };
     let words = parts(url).filter(|part| is_word(part) && stays.contains(part));
-    words.take(VIEW_PARAMETERS).collect::<Vec<_>>().join("&")
+    let words: Vec<&str> = words.take(VIEW_PARAMETERS).collect();
+    (!words.is_empty()).then(|| words.join("&"))
 }
 
 fn parts(url: &CrawlUrl) -> impl Iterator<Item = &str> {
@@ -105,7 +109,9 @@ impl Proven {
     pub(crate) fn add(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
         self.pairs += 1;
         for (of_kind, place) in self.places.iter_mut().zip(places(url, key)) {
-            *of_kind.entry(place).or_default() += 1;
+            if place != NO_VIEW {
+                *of_kind.entry(place).or_default() += 1;
+            }
         }
         for (name, value) in parameters(url) {
             if let Some(known) = self.values.get_mut(name).filter(|known| known.len() < VALUES_MAX)
@@ -133,13 +139,12 @@ impl Proven {
         let kinds = self.places.iter().enumerate();
         let is_asked = move |kind, known| asks_each || kind == NAMES || known <= PARTS_MAX;
         let asked = kinds.filter(move |(kind, of_kind)| is_asked(*kind, of_kind.len()));
-        let open = asked.filter(move |(kind, of_kind)| !of_kind.contains_key(&here[*kind]));
-        open.map(move |(kind, _)| here[kind])
+        asked.map(move |(kind, _)| here[kind]).filter(|place| !self.holds_in(*place))
     }
 
     /// Returns true where the rule is proved in a place.
     pub(crate) fn holds_in(&self, place: u64) -> bool {
-        self.places.iter().any(|of_kind| of_kind.contains_key(&place))
+        place == NO_VIEW || self.places.iter().any(|of_kind| of_kind.contains_key(&place))
     }
 
     /// Returns how many pairs agreed in that of some parts of the site where the fewest did. Views
@@ -173,7 +178,8 @@ impl Proven {
     pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
         let weak = |kind: usize| {
             let agreed = self.places[kind].get(&here[kind]).copied().unwrap_or(0);
-            (self.pairs >= agreed + agreed_min).then_some((here[kind], agreed))
+            let holds_elsewhere = self.pairs >= agreed + agreed_min;
+            (holds_elsewhere && here[kind] != NO_VIEW).then_some((here[kind], agreed))
         };
         let parts = [weak(1).or_else(|| weak(2)), weak(VIEW), weak(NAMES)];
         parts.into_iter().flatten().min_by_key(|(_, agreed)| *agreed)
@@ -182,7 +188,7 @@ impl Proven {
     /// Returns those of some places in which the rule was not proved and has failed. Where view and
     /// names are both new it is the view; what has the same names must prove itself all the same.
     pub(crate) fn failed_in(&self, here: &Places) -> Vec<u64> {
-        let is_new = |kind: &usize| !self.places[*kind].contains_key(&here[*kind]);
+        let is_new = |kind: &usize| !self.holds_in(here[*kind]);
         let mut new: Vec<usize> = (0..KINDS).filter(is_new).collect();
         if new.contains(&VIEW) {
             new.retain(|kind| *kind != NAMES);
@@ -279,7 +285,7 @@ mod tests {
         let on = |port: &str| places(&url(port, 1), &url(port, 1));
         assert!(on(":8001").iter().all(|place| proven.holds_in(*place)));
         for other in [":8002", ""] {
-            assert!(!on(other).iter().any(|place| proven.holds_in(*place)), "port {other}");
+            assert!(!on(other)[..VIEW].iter().any(|at| proven.holds_in(*at)), "port {other}");
             assert_eq!(proven.least_in(&on(other)), 0, "port {other}");
         }
         assert_eq!(on(":80"), on(""), "one server, written in two ways");
@@ -297,7 +303,7 @@ mod tests {
         };
         for name in 'a'..='y' {
             let url = home(&format!("u{name}"));
-            assert_eq!(open(&proven, &url, false), if name == 'a' { KINDS } else { 2 });
+            assert_eq!(open(&proven, &url, false), if name == 'a' { 3 } else { 2 });
             proven.add(&url, &url);
         }
         assert_eq!(open(&proven, &home("other"), false), 0);
@@ -328,9 +334,13 @@ mod tests {
         assert_eq!(proven.failed_in(&unnamed), [unnamed[NAMES]], "its view is proved");
         let (_, _, new) = on("tree", "&f=1");
         assert_eq!(proven.failed_in(&new), [new[VIEW]], "the names are still to be proved");
+        let plain = places(&url("/x?id=7&at=1"), &url("/x?id=7"));
+        assert_eq!(proven.failed_in(&plain), [plain[NAMES]], "what names no view is no place");
+        assert_eq!(proven.open_in(plain, true).collect::<Vec<_>>(), [plain[NAMES]]);
         let view = |tail: &str, key: &str| view(&url(tail), &url(key));
-        assert_eq!(view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log"), "do=log");
-        assert_eq!(view("/x?C=N&id=7&f=Main&q=a+b&s=1", "/x?C=N&id=7&f=Main&q=a+b"), "");
+        let named = view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log");
+        assert_eq!(named.as_deref(), Some("do=log"));
+        assert_eq!(view("/x?C=N&id=7&f=Main&q=a+b&s=1", "/x?C=N&id=7&f=Main&q=a+b"), None);
     }
 
     #[test]
@@ -352,7 +362,7 @@ mod tests {
         let of = |tail: &str| places(&url(tail), &url(tail));
         assert_eq!(proven.least_in(&of("/list/part/9?sid=4")), 3);
         assert_eq!(proven.least_in(&of("/list/other/9?sid=4")), 0);
-        assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (KINDS, true));
+        assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (3, true));
         assert_eq!(proven.weak_part(&of("/list/part/9?sid=7"), 2), None);
         let other = of("/view/part/9?sid=1");
         assert_eq!(proven.weak_part(&other, 2), Some((other[1], 0)));
