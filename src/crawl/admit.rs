@@ -283,8 +283,8 @@ impl State {
         let mut keys = Vec::new();
         if key != own {
             let proved = rules.proved_key(&url).map(|key| key.fingerprint());
-            if !self.checks.awaits(own)
-                && let Some((by, united)) = self.held_by_proved(&rules, &url, own)?
+            if let Some(proved) = proved.filter(|_| !self.checks.awaits(own))
+                && let Some((by, united)) = self.held_by_proved(&rules, &url, (own, proved))?
             {
                 return self.suppress(lease, by, united.numbers(), rules.version(), now);
             }

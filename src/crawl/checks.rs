@@ -316,8 +316,9 @@ impl State {
     }
 
     /// Returns what stands for a URL by those of its rules that are proved for it, where others are
-    /// not: what they say of it is as true as if there were no others. Where it is one of those by
-    /// which they would be measured, it may as well prove the others first.
+    /// not, given the key that it has by them ([`RuleSet::proved_key`]): what they say of it is as
+    /// true as if there were no others. Where it is one of those by which they would be measured,
+    /// it may as well prove the others first.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -325,10 +326,9 @@ impl State {
         &self,
         set: &RuleSet,
         url: &CrawlUrl,
-        own: Fingerprint,
+        (own, proved): (Fingerprint, Fingerprint),
     ) -> Result<Option<(Fingerprint, United)>, DbError> {
-        let Some(key) = set.proved_key(url) else { return Ok(None) };
-        let Some(by) = self.other_holder(own, key.fingerprint())? else { return Ok(None) };
+        let Some(by) = self.other_holder(own, proved)? else { return Ok(None) };
         let united = self.united_by(set, url, by)?;
         Ok(united.hides_alone(set).then_some((by, united)))
     }
@@ -351,10 +351,9 @@ impl State {
         United { rules, url, .. }: &United,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
-        let must_prove = set.must_prove(url, rules);
         if let Some(check) = self.checks.awaited.get(&own) {
             // Another check may have proved the rule while this one was waiting.
-            let goes = check.is_audit || must_prove || set.audits(url, rules);
+            let goes = check.is_audit || set.must_prove(url, rules) || set.audits(url, rules);
             if !goes {
                 self.checks.end(own);
             }
@@ -494,7 +493,11 @@ impl State {
             return Ok(None);
         }
         // Suppressed again in favour of what is never fetched, it would come back for ever.
-        let is_held = !waits_in_vain && self.held_by_proved(set, &url, own)?.is_some();
+        let proved = set.proved_key(&url).filter(|_| !waits_in_vain);
+        let is_held = match proved {
+            Some(key) => self.held_by_proved(set, &url, (own, key.fingerprint()))?.is_some(),
+            None => false,
+        };
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
         let in_doubt = set.in_doubt(&united.url, &united.rules);
         Ok(Some(Open { is_held, is_mute, own, by, rules: united.rules, in_doubt, places }))

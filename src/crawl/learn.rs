@@ -263,7 +263,7 @@ impl State {
         }
         self.seen_of.note_audit();
         // Where a rule is known to fail, nothing more is learned of it.
-        if set.audits_all(&rewritten, &rules) {
+        if set.is_refused(&rewritten, &rules) {
             return Ok(());
         }
         // Pages change between two fetches, and so does what is known of their site's boilerplate:

@@ -89,8 +89,7 @@ impl RuleBook {
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
                 Finding::Unclear => {}
             }
-            let is_new = |at: &&u64| entry.proven.as_ref().is_some_and(|p| !p.holds_in(**at));
-            let new: Vec<u64> = here.iter().filter(is_new).copied().collect();
+            let new = entry.proven.as_ref().map_or_else(Vec::new, |p| p.unproved_in(&here));
             let has_room = entry.proven.as_ref().is_some_and(|p| p.places() < PLACES_MAX);
             let counts = finding == Finding::Same && entry.pairs.counts(document);
             if let Some(proven) = &mut entry.proven
@@ -106,8 +105,7 @@ impl RuleBook {
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
                 if finding == Finding::Failed {
-                    let failed = entry.proven.as_ref().map(|proven| proven.failed_in(&here));
-                    entry.refuse(failed.unwrap_or(new));
+                    entry.refuse(new);
                     self.changed = true;
                     if blamed == Some(*id) && entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);

@@ -487,7 +487,7 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
             // What is still in doubt is fetched before the end.
             let open = |(own, rewritten): &(CrawlUrl, CrawlUrl)| {
                 let rules = set.canonize(rewritten).rules;
-                let open = set.must_prove(rewritten, &rules) || set.audits_all(rewritten, &rules);
+                let open = set.must_prove(rewritten, &rules) || set.is_refused(rewritten, &rules);
                 rules.is_empty() || own == rewritten && open
             };
             let at = aside.iter().position(open)?;

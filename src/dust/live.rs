@@ -247,12 +247,7 @@ impl RuleSet {
 
     /// Returns true where one of these rules failed in the places of this URL, so that nothing is
     /// suppressed there.
-    pub fn audits_all(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        self.is_refused(url, rules)
-    }
-
-    /// Returns true where one of these rules failed in the places of this URL.
-    fn is_refused(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+    pub fn is_refused(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
         let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
         standings.any(|standing| {
             !standing.refused.is_empty()

@@ -185,9 +185,10 @@ impl Proven {
         parts.into_iter().flatten().min_by_key(|(_, agreed)| *agreed)
     }
 
-    /// Returns those of some places in which the rule was not proved and has failed. Where view and
-    /// names are both new it is the view; what has the same names must prove itself all the same.
-    pub(crate) fn failed_in(&self, here: &Places) -> Vec<u64> {
+    /// Returns those of some places in which the rule is not proved, and which it is refused in if
+    /// it fails. Where view and names are both new it is the view; what has the same names must
+    /// prove itself all the same.
+    pub(crate) fn unproved_in(&self, here: &Places) -> Vec<u64> {
         let is_new = |kind: &usize| !self.holds_in(here[*kind]);
         let mut new: Vec<usize> = (0..KINDS).filter(is_new).collect();
         if new.contains(&VIEW) {
@@ -327,15 +328,15 @@ mod tests {
         }
         let (history, key, here) = on("history", "&f=1&h=2");
         assert_eq!(proven.open_in(here, false).collect::<Vec<_>>(), [here[VIEW]]);
-        assert_eq!(proven.failed_in(&here), [here[VIEW]]);
+        assert_eq!(proven.unproved_in(&here), [here[VIEW]]);
         proven.add(&history, &key);
         assert_eq!(proven.weak_part(&here, 10), Some((here[VIEW], 1)), "its names agreed 13 times");
         let (_, _, unnamed) = on("blob_plain", "&f=1");
-        assert_eq!(proven.failed_in(&unnamed), [unnamed[NAMES]], "its view is proved");
+        assert_eq!(proven.unproved_in(&unnamed), [unnamed[NAMES]], "its view is proved");
         let (_, _, new) = on("tree", "&f=1");
-        assert_eq!(proven.failed_in(&new), [new[VIEW]], "the names are still to be proved");
+        assert_eq!(proven.unproved_in(&new), [new[VIEW]], "the names are still to be proved");
         let plain = places(&url("/x?id=7&at=1"), &url("/x?id=7"));
-        assert_eq!(proven.failed_in(&plain), [plain[NAMES]], "what names no view is no place");
+        assert_eq!(proven.unproved_in(&plain), [plain[NAMES]], "what names no view is no place");
         assert_eq!(proven.open_in(plain, true).collect::<Vec<_>>(), [plain[NAMES]]);
         let view = |tail: &str, key: &str| view(&url(tail), &url(key));
         let named = view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log");
