@@ -134,11 +134,7 @@ impl United {
 
     /// Tells which of the two URLs these rules rewrite.
     fn by(set: &RuleSet, all: Vec<RuleId>, url: &CrawlUrl, stands: CrawlUrl) -> United {
-        let rewriting = |url: &CrawlUrl| -> Vec<RuleId> {
-            let rules = set.canonize(url).rules;
-            rules.into_iter().filter(|rule| all.contains(rule)).collect()
-        };
-        let (own, others) = (rewriting(url), rewriting(&stands));
+        let (own, others) = (set.rewriting(url, &all), set.rewriting(&stands, &all));
         if own.is_empty() {
             return United { all, rules: others, url: stands, stands: None };
         }
@@ -623,7 +619,7 @@ mod tests {
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::Suppression;
     use crate::dust::validate::Settings;
-    use crate::dust::{Proven, Standing, places};
+    use crate::dust::{Proven, Rule, RuleKind, Scope, Source, Standing, places};
 
     /// Writes that a URL is suppressed in favour of another.
     fn hide(batch: &mut Batch, state: &State, form: &CrawlUrl, by: &CrawlUrl, rule: RuleId) {
@@ -637,6 +633,27 @@ mod tests {
     fn is_hidden(state: &State, form: &CrawlUrl) -> bool {
         let record = urls::get(&state.db, form.fingerprint()).unwrap().unwrap();
         matches!(record.state, UrlState::Suppressed { .. })
+    }
+
+    /// While a rule was on trial that does in one directory what one in force does in all, no audit
+    /// in that directory was told of: what the one in force had hidden there stayed hidden.
+    #[test]
+    fn a_rule_on_trial_does_not_stand_before_one_in_force() {
+        let moves = |from: &str, to: &str| {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            let kind = RuleKind::Substring { from, to, at_start: true, at_end: false };
+            let site = url("http://a.example/").site();
+            Arc::new(Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO))
+        };
+        let all = moves("/5.0/", "/4.2/");
+        let narrow = moves("/5.0/ref/", "/4.2/ref/");
+        let (own, stands) = (url("http://a.example/5.0/ref/x"), url("http://a.example/4.2/ref/x"));
+        let standing = Standing { on_trial: true, ..Standing::default() };
+        let set = RuleSet::compile(1, vec![all.clone(), narrow.clone()], 0.05).unwrap();
+        let set = set.standing([(narrow.id, standing)]);
+        assert_eq!(set.canonize(&own).rules, [narrow.id], "the longer one comes first");
+        let united = United::by_key(&set, &own, stands).unwrap();
+        assert_eq!((united.url, united.rules), (own, vec![all.id]));
     }
 
     /// A rule that was proved in so many places that it held in all went on hiding what it had

@@ -327,6 +327,23 @@ impl RuleSet {
         Some(needed(rules, (url, other), order))
     }
 
+    /// Returns those of some rules that rewrite a URL where the others are left out: a rule on trial
+    /// may do in one directory what one in force does in all.
+    pub(crate) fn rewriting(&self, url: &CrawlUrl, among: &[RuleId]) -> Vec<RuleId> {
+        let Some(rules) = self.rules_of(url.host_str()) else { return Vec::new() };
+        let mut without: Vec<RuleId> = Vec::new();
+        let mut applied = self.canonize(url).rules;
+        loop {
+            let left_out = without.len();
+            without.extend(applied.extract_if(.., |rule| !among.contains(rule)));
+            if without.len() == left_out || without.len() > NEEDLESS_MAX {
+                return applied;
+            }
+            let rewritten = rewrite_without(rules, url, &without);
+            applied = rewritten.map(|(_, applied)| applied).unwrap_or_default();
+        }
+    }
+
     /// Returns true where the set has rules for the site of this host.
     pub fn knows(&self, host: &str) -> bool {
         self.rules_of(host).is_some()

@@ -163,6 +163,10 @@ fn two_urls_are_united_by_the_rules_alone_without_which_they_would_not_be() {
         let standing = Standing { on_trial: true, ..Standing::default() };
         let set = set(&[sid.clone(), first.clone()]).standing([(on_trial.id, standing)]);
         assert_eq!(uniting(&set, "&sid=1", ""), Some(vec![proved.id]));
+        // Where the other one comes first, the one that is needed rewrites the URL without it.
+        let url = CrawlUrl::parse("http://example.com/d?id=7&sid=1").unwrap();
+        assert_eq!(set.rewriting(&url, &[proved.id]), [proved.id]);
+        assert_eq!(set.rewriting(&url, &[]), []);
     }
 }
 
@@ -207,6 +211,10 @@ proptest! {
         prop_assert_eq!(&*set.canonize(&key).key, &key);
         let needed = set.uniting(&url, &key).expect("they have one key");
         prop_assert_eq!(needed.is_empty(), url == key);
+        let rewriting = set.rewriting(&url, &needed);
+        prop_assert_eq!(rewriting.is_empty(), url == key);
+        prop_assert!(rewriting.iter().all(|rule| needed.contains(rule)));
+        prop_assert_eq!(set.rewriting(&key, &needed), []);
         let needed = rules.into_iter().filter(|rule| needed.contains(&rule.id)).collect::<Vec<_>>();
         let alone = super::live_tests::set(&needed);
         prop_assert_eq!(alone.canonize(&url).key, alone.canonize(&key).key);
