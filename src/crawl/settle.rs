@@ -24,9 +24,7 @@ use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found, Reason};
-use crate::frontier::{
-    Behaviour, DoneState, Errand, HostRecord, HostStatus, Lease, Rest, UrlState,
-};
+use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -420,9 +418,10 @@ impl State {
         self.change_host(admitted.lease.host, |record| {
             record.done += 1;
             record.bytes += answer.wire_body.len() as u64;
-            record.audits += u64::from(admitted.is_audit);
+            // Whether its pages are duplicates is asked of what the host shows unasked for.
             record.duplicates += u64::from(repeats && !admitted.is_audit);
-            stale = shows_duplicates(record);
+            stale = record.done >= STALE_PAGES_MIN
+                && record.duplicates as f64 > STALE_SHARE * record.done as f64;
         })?;
         standing.repeats |= stale;
         self.counters.duplicates += u64::from(repeats);
@@ -842,32 +841,11 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
     }
 }
 
-/// Returns true for a host most of whose pages are duplicates, of those that were not fetched to
-/// measure a rule: what rules hide are duplicates, and a few of these are fetched all the same.
-fn shows_duplicates(record: &HostRecord) -> bool {
-    let shown = record.done.saturating_sub(record.audits);
-    shown >= STALE_PAGES_MIN && record.duplicates as f64 > STALE_SHARE * shown as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::crawl::readmit::tests::{open, url};
     use crate::db::MemoryEnv;
-    use crate::frontier::HostId;
-
-    /// A host of whose pages a good part was fetched to measure rules never was one of duplicates,
-    /// so that more links were followed with rules than without.
-    #[test]
-    fn what_is_fetched_to_measure_a_rule_says_nothing_of_what_a_host_shows() {
-        let host = |done, audits, duplicates| {
-            let record = HostRecord::new(HostId(1), url("http://a.example/").host());
-            HostRecord { done, audits, duplicates, ..record }
-        };
-        assert!(shows_duplicates(&host(100, 0, 51)) && !shows_duplicates(&host(100, 0, 50)));
-        assert!(shows_duplicates(&host(160, 60, 51)) && !shows_duplicates(&host(160, 60, 50)));
-        assert!(!shows_duplicates(&host(100, 51, 49)), "too few pages");
-    }
 
     /// Each host of a list of bare names whose robots.txt leads elsewhere took memory, until that
     /// had answered or for ever.

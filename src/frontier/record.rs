@@ -177,8 +177,8 @@ pub struct HostRecord {
     pub group: Option<u64>,
     /// Failures of its robots.txt in a row.
     pub robots_failures: u32,
-    /// Pages that were fetched to measure a rule: these are no evidence of what the host shows.
-    pub audits: u64,
+    /// State of the trap detector, as `content` encodes it.
+    pub trap: Vec<u8>,
 }
 
 impl HostRecord {
@@ -197,7 +197,7 @@ impl HostRecord {
             floors: [0; PRIORITIES],
             group: None,
             robots_failures: 0,
-            audits: 0,
+            trap: Vec::new(),
         }
     }
 
