@@ -327,8 +327,8 @@ impl RuleSet {
         Some(needed(rules, (url, other), order))
     }
 
-    /// Returns those of some rules that rewrite a URL where the others are left out: a rule on trial
-    /// may do in one directory what one in force does in all.
+    /// Returns those of some rules that rewrite a URL where the others are left out: a rule on
+    /// trial may do in one directory what one in force does in all.
     pub(crate) fn rewriting(&self, url: &CrawlUrl, among: &[RuleId]) -> Vec<RuleId> {
         let Some(rules) = self.rules_of(url.host_str()) else { return Vec::new() };
         let mut without: Vec<RuleId> = Vec::new();
