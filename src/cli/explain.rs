@@ -264,9 +264,10 @@ fn print(explanation: &Explanation, given: &str, no_crawl: bool) {
         let since = part.since.map(|at| format!(" since {at}")).unwrap_or_default();
         let (name, held) = (&part.name, number(part.urls));
         row("parked part", &format!("{name}{since}: {}; {held} URLs held", part.reason));
-        let what = match part.leaves_out {
-            true => "is left out; `crawler ctl forgive` lets its host be crawled again",
-            false => "is one of those that are fetched there all the same",
+        let what = match (part.leaves_out, &explanation.state) {
+            (true, _) => "is left out; `crawler ctl forgive` lets its host be crawled again",
+            (false, State::Done { .. }) => "was fetched",
+            (false, _) => "is one of those that are fetched there all the same",
         };
         row("", &format!("this URL {what}"));
     }

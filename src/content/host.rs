@@ -53,6 +53,9 @@ pub struct Outcome<'a> {
     pub waiting: Option<u64>,
     /// Path and query of the page of this host on which the address was found.
     pub via: Option<&'a str>,
+    /// It is a demand to log in or to consent, to which the server sent whoever asked for something
+    /// else.
+    pub walled: bool,
 }
 
 /// What follows from a page.
@@ -133,6 +136,7 @@ impl HostContent {
                 address: self.trap.note_address(page.target),
                 shape: Some(shape_of(page.target)),
                 found_in: page.via.and_then(section_of),
+                walled: page.walled,
             };
             changes = self.trap.note(section, &brought, &settings.trap);
         }
@@ -190,6 +194,7 @@ mod tests {
             known_nearly: false,
             waiting: None,
             via: None,
+            walled: false,
         }
     }
 
@@ -252,6 +257,7 @@ mod tests {
             known_nearly: false,
             waiting: None,
             via: None,
+            walled: false,
         };
         for _ in 0..50 {
             let settled = host.settle(&image, &HostSettings::default());

@@ -37,6 +37,13 @@ pub enum Junk {
     EmptyResult,
 }
 
+impl Junk {
+    /// Returns true for what stands before other pages, which are shown to who does as is demanded.
+    pub fn is_wall(self) -> bool {
+        matches!(self, Junk::Login | Junk::Consent)
+    }
+}
+
 /// A judgement with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JunkVerdict {

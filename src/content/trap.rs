@@ -37,7 +37,8 @@
 //! itself as much, but its repeats come to an end by themselves. So where it is known how many
 //! addresses of the host wait, nothing is parked before that number has stood still, or grown, over
 //! as many repeats as the host had new texts, nor while it falls by every second of them: an
-//! address more is a fetch, a host parked wrongly is its text.
+//! address more is a fetch, a host parked wrongly is its text. A demand to log in, to which the
+//! server sends whoever asks for something else, has nothing to lose, and is parked all the same.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
@@ -198,6 +199,8 @@ pub struct Brought {
     pub shape: Option<u64>,
     /// The section of the page of this host on which its address was found.
     pub found_in: Option<u64>,
+    /// The server sent to it whoever asked for something else, and it shows nothing but a demand.
+    pub walled: bool,
 }
 
 /// What an address has that its host has not shown before.
@@ -575,7 +578,9 @@ impl HostTrap {
             () if drought == MIXTURE => (self.affords_mixture(page.address), drought),
             () => (is_new, drought),
         };
-        let parks = self.is_endless(page.waiting, is_new);
+        // Where a server sends to, behind every address that it keeps back, comes to no end by
+        // having been seen.
+        let parks = self.is_endless(page.waiting, is_new) || page.walled;
         Weight { is_new, repeat, brings, drought, parks }
     }
 
@@ -937,6 +942,20 @@ mod tests {
         };
         let (bare, hidden) = (parked_after(0), parked_after(20));
         assert!(hidden < 3_000 && bare > 2 * hidden, "{hidden} for {bare}");
+    }
+
+    #[test]
+    fn a_wall_that_pages_are_sent_to_is_parked_though_ever_fewer_wait() {
+        let after = |walled: bool| {
+            let mut host = HostTrap::default();
+            let wall = Brought { walled, junk: true, ..repeat(0) };
+            (0..1_000).position(|n| {
+                let brought = Brought { waiting: Some(2_000 - n), ..wall };
+                host.note(Some(1), &brought, &TrapSettings::default());
+                host.level(Some(1)) == Level::Parked
+            })
+        };
+        assert_eq!((after(true), after(false)), (Some(104), None));
     }
 
     #[test]

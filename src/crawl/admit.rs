@@ -27,10 +27,6 @@ pub(super) const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
 /// machine that is gone would be asked for each of its URLs on the other port.
 const ANSWERED_LATELY: Duration = Duration::from_secs(3600);
 
-/// How long a host rests when one of its URLs is put off without a request: else nothing would slow
-/// a queue that holds nothing else.
-pub(super) const PUT_OFF: Duration = Duration::from_secs(1);
-
 /// The reason of URLs of which no robots.txt could be had.
 pub(super) const ROBOTS_UNREACHABLE: &str = "robots-unreachable";
 
@@ -119,10 +115,7 @@ impl State {
             Leave::Later => {
                 let mut batch = Batch::default();
                 self.put_last(&mut batch, &lease, |_| ())?;
-                if let Some(record) = self.frontier.record_mut(lease.host) {
-                    record.pace.hold_until(now.plus(PUT_OFF));
-                }
-                let (record, parting) = self.frontier.skip(lease, now);
+                let (record, parting) = self.frontier.put_off(lease, now);
                 self.part(&mut batch, record, parting)?;
                 self.commit(batch, now)?;
                 Ok(None)

@@ -202,6 +202,8 @@ impl State {
             known_nearly: facts.near.is_some(),
             waiting: self.frontier.active(lease.host).map(|active| active.record.queued),
             via: via.map(CrawlUrl::path_and_query),
+            walled: facts.junk.as_ref().is_some_and(|junk| junk.junk.is_wall())
+                && lease.waiting.path.ends_with('R'),
         };
         if !self.texts.of(&self.db, &host)?.is_checked {
             self.forget_unanswered(&host)?;
@@ -467,6 +469,7 @@ mod tests {
             known_nearly: false,
             waiting: None,
             via: None,
+            walled: false,
         };
         let held = state.texts.of(&state.db, &url("http://a.example/").host()).unwrap();
         let settled = held.content.settle(&outcome, &state.repeats.host);

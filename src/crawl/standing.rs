@@ -6,7 +6,6 @@
 
 use std::net::IpAddr;
 
-use super::admit::PUT_OFF;
 use super::error::CrawlError;
 use super::state::State;
 use crate::clock::Timestamp;
@@ -14,8 +13,8 @@ use crate::db::families::queue::Item;
 use crate::db::families::{hosts, line, queue, urls};
 use crate::db::{Batch, DbError};
 use crate::frontier::{
-    Errand, Grouping, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, Standing,
-    UrlRecord, UrlState, Waiting, group_of_address, group_of_name,
+    Errand, Grouping, HostId, HostRecord, HostStatus, Lease, PRIORITIES, PUT_OFF, Parting, Place,
+    Standing, UrlRecord, UrlState, Waiting, group_of_address, group_of_name,
 };
 use crate::url::{CrawlUrl, Fingerprint, Host};
 

@@ -168,6 +168,8 @@ pub struct Active {
     in_flight: bool,
     group: u64,
     served: u32,
+    /// URLs that were put off since the last request.
+    put_off: u32,
 }
 
 impl Active {
@@ -208,6 +210,12 @@ pub struct Frontier {
 
 /// Hosts whose group is looked up at once: a slow name server must not take all back queues.
 const LOOKUPS_MAX: usize = 64;
+
+/// How long a host rests whose URL was put off, where it must.
+pub const PUT_OFF: Duration = Duration::from_secs(1);
+
+/// URLs of a host that are put off between two of its requests before it must rest.
+const PUT_OFF_FREE: u32 = 64;
 
 /// Marks the keys of groups that several hosts may share; host numbers have 32 bits.
 const SHARED: u64 = 1 << 63;
@@ -296,6 +304,7 @@ impl Frontier {
             in_flight: false,
             group,
             served: 0,
+            put_off: 0,
         };
         let floor = if group & SHARED == 0 { Timestamp::ZERO } else { self.floor };
         let state = self.groups.entry(group).or_default();
@@ -418,6 +427,7 @@ impl Frontier {
     ) -> Finished {
         let settings = self.rules.of(lease.name.as_str()).clone();
         let active = self.hosts.get_mut(&lease.host).expect("a leased host has a back queue");
+        active.put_off = 0;
         let rest = active.record.pace.finish(behaviour, began, ended, &settings);
         if let Some(reason) = rest.beyond {
             active.record.status = beyond(reason, &rest, &active.record, ended);
@@ -445,6 +455,19 @@ impl Frontier {
 
     /// Ends a lease without a request: the host may go on at once.
     pub fn skip(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
+        self.release(lease, now)
+    }
+
+    /// Ends a lease without a request, whose URL goes to the end of its queue. The host may go on
+    /// at once, but rests for [`PUT_OFF`] after each further one once [`PUT_OFF_FREE`] were put off
+    /// in a row: else nothing would slow a queue that holds nothing else.
+    pub fn put_off(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
+        if let Some(active) = self.hosts.get_mut(&lease.host) {
+            active.put_off = active.put_off.saturating_add(1);
+            if active.put_off > PUT_OFF_FREE {
+                active.record.pace.hold_until(now.plus(PUT_OFF));
+            }
+        }
         self.release(lease, now)
     }
 

@@ -30,8 +30,8 @@ mod record;
 mod window;
 
 pub use back::{
-    Active, Errand, Finished, Frontier, Lease, Next, Parting, Settings, Waiting, group_of_address,
-    group_of_name,
+    Active, Errand, Finished, Frontier, Lease, Next, PUT_OFF, Parting, Settings, Waiting,
+    group_of_address, group_of_name,
 };
 pub use front::Selector;
 pub use politeness::{

@@ -122,29 +122,34 @@ async fn a_crawl_delay_from_the_robots_txt_of_another_host_holds_from_the_first_
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
-/// Crawls a site of sixty pages and two URLs on another port, whose robots.txt cannot be had; the
-/// others may not wait for it.
-async fn goes_on(site: SiteSpec, port: &str) {
+/// Crawls a site of sixty pages and `others` URLs on another port, whose robots.txt cannot be had;
+/// its pages may not wait for these.
+async fn goes_on(site: SiteSpec, port: &str, others: u64) {
     let mut world = World::new(WebSpec::new(6, vec![site]));
-    let seeds = [format!("{port}/"), format!("{port}/more")];
-    world.seeds = seeds.map(|url| CrawlUrl::parse(&url).expect("a URL")).to_vec();
+    let seeds =
+        (0..others).map(|n| if n == 0 { format!("{port}/") } else { format!("{port}/{n}") });
+    world.seeds = seeds.map(|url| CrawlUrl::parse(&url).expect("a URL")).collect();
     let (run, _) = world.run(START, Crash::Never).await;
     let Run::Ended(summary) = run else { panic!("nothing crashes here") };
     balanced(&summary);
     assert_eq!(summary.reasons.get("status-200"), Some(&60), "{summary:?}");
-    assert_eq!(summary.reasons.get("robots-unreachable"), Some(&2), "{summary:?}");
+    assert_eq!(summary.reasons.get("robots-unreachable"), Some(&others), "{summary:?}");
+    let mut times = Vec::new();
     let mut tries = Vec::new();
     let mut pages = 0;
     for file in files(world.logs.path()).expect("the log is there") {
         for line in std::fs::read_to_string(file).expect("it is text").lines() {
             let line: Line = serde_json::from_str(line).expect("a line of the log");
             pages += usize::from(line.purpose == "page");
+            times.extend((line.purpose == "page").then_some(line.at_ms));
             if line.url.starts_with(port) {
                 tries.push((line.at_ms, pages));
             }
         }
     }
-    assert_eq!(tries.len(), 3, "as often as is set, for both URLs together");
+    let longest = times.windows(2).map(|two| two[1] - two[0]).max();
+    assert!(longest < Some(10_000), "{longest:?} ms between two pages");
+    assert_eq!(tries.len(), 3, "as often as is set, for all URLs together");
     assert!(tries[1].0 - tries[0].0 >= 60_000, "{tries:?}");
     let meanwhile = tries[1].1 - tries[0].1;
     assert!(meanwhile >= 30, "{meanwhile} pages between two tries of the other port");
@@ -152,7 +157,7 @@ async fn goes_on(site: SiteSpec, port: &str) {
 
 #[tokio::test(start_paused = true)]
 async fn a_port_on_which_nobody_answers_does_not_hold_up_its_host() {
-    goes_on(SiteSpec::new("busy.test", 60), "http://busy.test:8080").await;
+    goes_on(SiteSpec::new("busy.test", 60), "http://busy.test:8080", 2).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +169,13 @@ async fn nor_does_one_that_has_no_robots_txt_but_a_failure() {
         (Duration::ZERO, RobotsAnswer::rules(&[], None)),
         (Duration::from_millis(1_500), RobotsAnswer::Status(500)),
     ];
-    goes_on(site, "https://busy.test").await;
+    goes_on(site, "https://busy.test", 2).await;
+}
+
+/// Each of them cost the host a second whenever its turn came.
+#[tokio::test(start_paused = true)]
+async fn nor_do_many_urls_of_such_a_port() {
+    goes_on(SiteSpec::new("busy.test", 60), "http://busy.test:8080", 50).await;
 }
 
 /// Each of them kept its back queue while it waited, so that the host it waited for had none: every

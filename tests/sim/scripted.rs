@@ -231,6 +231,39 @@ async fn a_robots_txt_leads_to_no_host_that_is_excluded() {
     }
 }
 
+/// A form to log in for each of hundreds of items was fetched to the last, since ever fewer waited.
+#[tokio::test(start_paused = true)]
+async fn the_wall_that_items_lead_to_is_left_out_in_time_and_the_items_are_not() {
+    let crawled = empty()
+        .scripted(Vec::new(), |url| match url.path() {
+            "/" => {
+                let items = (0..400).map(|n| format!("/item/{n}"));
+                let links: Vec<String> =
+                    items.chain((0..40).map(|n| format!("/open/{n}"))).collect();
+                Page::text("home", &links.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            path if path.starts_with("/item/") => {
+                Page::Moved(Box::leak(format!("/login?next={path}").into_boxed_str()))
+            }
+            "/login" => Page::Html(
+                "<!doctype html><title>Log in</title><h1>Log in</h1><form method=post>\
+                 <p>User name <input name=user> Password <input type=password name=pass>\
+                 <button>Log in</button></form>"
+                    .to_owned(),
+            ),
+            path if path.starts_with("/open/") => Page::text(path, &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let of = |part: &str| crawled.asked.iter().filter(|url| url.contains(part)).count();
+    let once = |place: &str, all: u32| {
+        let all = (0..all).map(|n| format!("http://a.test/{place}/{n}"));
+        all.filter(|url| crawled.fetches(url) == 1).count()
+    };
+    assert_eq!((once("item", 400), once("open", 40)), (400, 40));
+    assert!((100..160).contains(&of("/login?")), "{} of 400", of("/login?"));
+}
+
 /// The plain form was suppressed in favour of a URL that waited, and that redirected to it.
 #[tokio::test(start_paused = true)]
 async fn a_page_is_fetched_though_what_redirects_to_it_was_found_first() {
@@ -425,6 +458,17 @@ async fn a_part_that_is_parked_as_a_trap_is_named_with_what_it_holds() {
     assert_eq!((&*known.name, known.urls, known.leaves_out), ("/cal#", part.urls, true));
     assert_eq!((known.since, &known.reason), (Some(part.since), &part.reason));
     assert_eq!(said("http://a.test/notes/1").parked_part, None);
+    let mut fetched = Vec::new();
+    urls::each(&crawled.db, |_, record| {
+        let is_page = record.url.starts_with("http://a.test/cal");
+        fetched
+            .extend((is_page && matches!(record.state, UrlState::Done(_))).then_some(record.url));
+        true
+    })
+    .expect("the ledger is read");
+    assert!(!fetched.is_empty());
+    let left_out = |url: &String| said(url).parked_part.is_some_and(|part| part.leaves_out);
+    assert_eq!(fetched.iter().find(|url| left_out(url)), None);
     let forecasts = (0..64).map(|n| said(&format!("http://a.test/cal9/{}", u64::MAX - n)));
     for unmet in forecasts {
         let part = unmet.parked_part.expect("it lies in the part, too");

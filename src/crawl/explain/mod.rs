@@ -124,7 +124,7 @@ pub fn explain(
         }
         _ => State::Unknown,
     };
-    let parked_part = parts::part(db, url)?;
+    let parked_part = parts::part(db, url, matches!(state, State::Done { .. }))?;
     let forecast = if state == State::Unknown {
         let is_seed = judges.seeds.contains(url);
         let unfollowed = forecast::unfollowed(db)?;

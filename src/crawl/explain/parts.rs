@@ -21,13 +21,18 @@ pub struct PartSaid {
     pub reason: String,
     /// URLs that were refused for it and have not come back.
     pub urls: u64,
-    /// True if the URL is left out for it; false if it is one of those that are fetched all the
-    /// same, since pages of its shape bring new text or to see whether the part has recovered.
+    /// True if the URL is left out for it; false if it was fetched, or is one of those that are
+    /// fetched all the same, since pages of its shape bring new text or to see whether the part has
+    /// recovered.
     pub leaves_out: bool,
 }
 
-/// Returns the part that a URL lies in, if it is parked.
-pub(super) fn part(db: Option<&Db>, url: &CrawlUrl) -> Result<Option<PartSaid>, DbError> {
+/// Returns the part that a URL lies in, if it is parked; `is_done` says that the URL was fetched.
+pub(super) fn part(
+    db: Option<&Db>,
+    url: &CrawlUrl,
+    is_done: bool,
+) -> Result<Option<PartSaid>, DbError> {
     let (host, target) = (url.host(), url.path_and_query());
     let Some((section, name)) = section_of(target).zip(section_name(target)) else {
         return Ok(None);
@@ -38,7 +43,7 @@ pub(super) fn part(db: Option<&Db>, url: &CrawlUrl) -> Result<Option<PartSaid>, 
     if !trap.is_parked(section) {
         return Ok(None);
     }
-    let leaves_out = trap.leaves_out(target, url.fingerprint().short());
+    let leaves_out = !is_done && trap.leaves_out(target, url.fingerprint().short());
     Ok(Some(match parts::get(db, &host, section)? {
         Some(Part { name, reason, since, urls }) => {
             PartSaid { name, since: Some(since), reason, urls, leaves_out }
