@@ -75,7 +75,7 @@ pub(super) fn choose(blocks: &[Block<'_>], spans: &[Piece]) -> Chosen {
     Chosen { strict, lenient, all, unlinked, found }
 }
 
-fn words_in(spans: &[Piece], chosen: &[bool]) -> usize {
+pub(super) fn words_in(spans: &[Piece], chosen: &[bool]) -> usize {
     spans.iter().zip(chosen).filter(|(_, kept)| **kept).map(|(span, _)| span.len()).sum()
 }
 

@@ -296,6 +296,10 @@ impl Content {
         let with_forms = page.blocks.iter().zip(&chosen.all);
         let with_forms: Vec<bool> =
             with_forms.map(|(block, all)| *all || block.region == Region::Form).collect();
+        // Where most of what a page says stands in forms, they are what it is for.
+        let is_form =
+            main_text::words_in(&spans, &with_forms) > 2 * main_text::words_in(&spans, &chosen.all);
+        let bag = bag(words, page.blocks, &spans, if is_form { &with_forms } else { &chosen.all });
         let with_forms = main_text::pieces(page.blocks, &spans, &with_forms, width);
         let windows = (settings.learn_boilerplate && known.is_learning())
             .then(|| main_text::windows(words, &all, settings));
@@ -338,7 +342,7 @@ impl Content {
             wide: sketches.map(|(_, wide)| wide),
             model_version: known.version(),
             main_words,
-            bag: bag(words, page.blocks, &spans, &chosen.all),
+            bag,
             word_set: WordSet::of(words, &with_forms),
             sample,
             figures: Figures::of(words, &shown, target, own_words),
@@ -445,5 +449,22 @@ mod tests {
         assert_eq!(bag("Index of the same files", &rows), first);
         rows.pop();
         assert_ne!(bag("Index of the files", &rows), first);
+    }
+
+    /// Three forms about one ticket were taken for one page: what is outside of them was the same.
+    #[test]
+    fn the_words_of_forms_tell_pages_apart_that_are_forms() {
+        let labels: Vec<String> = (0..80).map(|i| format!("label{i}")).collect();
+        let (few, more) = (labels[..40].join(" "), labels.join(" "));
+        let text = "a ticket about the weather in the north ".repeat(4);
+        let bag = |texts: usize, form: &str| {
+            let form = Block { region: Region::Form, ..Block::paragraph(form) };
+            let blocks: Vec<Block<'_>> =
+                std::iter::repeat_n(Block::paragraph(&text), texts).chain([form]).collect();
+            let page = Page { blocks: &blocks, links: 0 };
+            Content::default().analyse(&page, &Boilerplate::default()).bag
+        };
+        assert!(bag(1, &few).differing(&bag(1, &more)) > 20);
+        assert_eq!(bag(4, &few), bag(4, &more), "a form to answer below a text");
     }
 }

@@ -269,6 +269,8 @@ pub(super) const NOTHING_FOUND: &[&str] = &[
     "no results",
     "0 results",
     "zero results",
+    "found 0",
+    "0 found",
     "no result found",
     "nothing found",
     "nothing matched",

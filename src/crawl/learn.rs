@@ -118,6 +118,8 @@ pub(super) struct Audited {
     audited: Fetched,
     /// What the one that stands for it had shown.
     known: Fetched,
+    /// True if what the rules rewrite is the URL that was fetched.
+    is_own: bool,
 }
 
 /// A probe with two fetches, until both are there.
@@ -274,14 +276,16 @@ impl State {
         let is_distrusted = set.distrusts(&rules) && !known.is_mute();
         let doubt = (is_other || known.differs_from(audited))
             .then(|| self.checks.on_doubt(url, is_other, is_distrusted));
-        let told = Audited { rules, pair: (rewritten, key.clone()), stands, audited, known };
+        let is_own = rewritten == *url && audited == fetched;
+        let pair = (rewritten, key.clone());
+        let told = Audited { rules, pair, stands, audited, known, is_own };
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 self.look_twice(batch, &record.url, told, now)?;
             }
-            Some(Doubt::LooksTwice) => self.tell_unsettled(told, now),
-            Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now),
-            _ => self.tell_audited(told, None, now),
+            Some(Doubt::LooksTwice) => self.tell_unsettled(told, now)?,
+            Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now)?,
+            _ => self.tell_audited(told, None, now)?,
         }
         Ok(())
     }
@@ -298,13 +302,11 @@ impl State {
         let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
         let page = stands.fingerprint();
         if let Some(shown) = self.looks.lately(page, now) {
-            self.tell_verified(told, shown, now);
-            return Ok(());
+            return self.tell_verified(told, shown, now);
         }
         let awaiting = self.looks.awaiting.entry(page).or_default();
         if awaiting.len() >= AWAITING_MAX {
-            self.tell_unsettled(told, now);
-            return Ok(());
+            return self.tell_unsettled(told, now);
         }
         awaiting.push(told);
         if awaiting.len() == 1 {
@@ -315,9 +317,24 @@ impl State {
     }
 
     /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
-    fn tell_audited(&mut self, told: Audited, found: Option<Finding>, now: Timestamp) {
-        let Audited { rules, pair, stands, audited, known } = told;
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn tell_audited(
+        &mut self,
+        told: Audited,
+        found: Option<Finding>,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let Audited { mut rules, pair, stands, audited, known, is_own } = told;
         let found = found.unwrap_or_else(|| known.judged_by(audited));
+        if found == Finding::Failed
+            && is_own
+            && rules.len() > 1
+            && let Some(rule) = self.to_blame(&rules, &pair.0, audited)?
+        {
+            rules = vec![rule];
+        }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
         if let Some((rules, stands)) = stands.filter(|_| found == Finding::Same) {
@@ -326,15 +343,58 @@ impl State {
         }
         let (url, key) = pair;
         self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
+        Ok(())
+    }
+
+    /// Of several rules that led to a wrong key, returns the one that is to blame, if it is known:
+    /// without it, and without none of the others, the URL would share its key with a page that
+    /// shows the same.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn to_blame(
+        &self,
+        rules: &[RuleId],
+        url: &CrawlUrl,
+        shown: Fetched,
+    ) -> Result<Option<RuleId>, DbError> {
+        let (set, own) = (self.rules.snapshot(), url.fingerprint());
+        let mut blamed = None;
+        for rule in rules {
+            let key = set.key_without(url, *rule).fingerprint();
+            let by = match seen::get(&self.db, key)? {
+                Some(Known::By(by)) => by,
+                Some(Known::Itself) => key,
+                None => continue,
+            };
+            let Some(record) = urls::get(&self.db, by)?.filter(|_| by != own) else { continue };
+            let UrlState::Done(done) = record.state else { continue };
+            let Some(known) = evidence_of(&done.evidence) else { continue };
+            if known.judged_by(shown) == Finding::Same && !known.differs_from(shown) {
+                if blamed.is_some() {
+                    return Ok(None);
+                }
+                blamed = Some(*rule);
+            }
+        }
+        Ok(blamed)
     }
 
     /// Tells of an audit that did not agree, or not in every word, given what stands for the URL
-    /// shows now. A page that is no longer what it was proves nothing. One that is, word for word,
-    /// is another page than one with more words or fewer; and one that is but for a few words is
-    /// another page than one with others around its text.
-    fn tell_verified(&mut self, told: Audited, now_shown: Fetched, now: Timestamp) {
+    /// shows now. A page that is no longer what it was proves nothing. One that is, word for word
+    /// but for a clock, is another page than one with more words or fewer; and one that is but for
+    /// a few words is another page than one with others around its text.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn tell_verified(
+        &mut self,
+        told: Audited,
+        now_shown: Fetched,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
         let is_page = matches!(now_shown, Fetched::Page { .. });
-        let is_stable = told.known.has_words_of(now_shown);
+        let is_stable = told.known.stands_still(now_shown);
         if is_page {
             self.checks.looked_twice(&told.pair.0, is_stable);
         }
@@ -344,20 +404,25 @@ impl State {
             let differs = is_stable && now_shown.differs_from(told.audited)
                 || holds && now_shown.differs_around(told.audited);
             let found = differs.then_some(Finding::Failed);
-            self.tell_audited(Audited { known: now_shown, ..told }, found, now);
+            self.tell_audited(Audited { known: now_shown, ..told }, found, now)
         } else if !is_page {
-            self.tell_unsettled(told, now);
+            self.tell_unsettled(told, now)
         } else if !told.known.is_contradicted_by(now_shown) {
-            self.tell_audited(told, None, now);
+            self.tell_audited(told, None, now)
+        } else {
+            Ok(())
         }
     }
 
     /// Tells of an audit that raised a doubt which no second look has settled: where the pages are
     /// much alike, that proves nothing.
-    fn tell_unsettled(&mut self, told: Audited, now: Timestamp) {
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn tell_unsettled(&mut self, told: Audited, now: Timestamp) -> Result<(), DbError> {
         let is_other = told.known.is_contradicted_by(told.audited);
         let found = if is_other { Finding::Failed } else { Finding::Unclear };
-        self.tell_audited(told, Some(found), now);
+        self.tell_audited(told, Some(found), now)
     }
 
     /// Tells the miner, and what is known of the URL's host, that rules kept it from being fetched.
@@ -439,7 +504,7 @@ impl State {
             Asker::Rule { id, is_reference } => (id, is_reference),
             Asker::Audit(page) => {
                 for audited in self.looks.end(page, fetched, now) {
-                    self.tell_verified(audited, fetched, now);
+                    self.tell_verified(audited, fetched, now)?;
                 }
                 return Ok(());
             }
@@ -618,7 +683,7 @@ impl State {
         if self.learner.is_on() {
             self.probes.clear();
             for audited in std::mem::take(&mut self.looks.awaiting).into_values().flatten() {
-                self.tell_unsettled(audited, now);
+                self.tell_unsettled(audited, now)?;
             }
             self.hear_miner(now)?;
         }
@@ -741,8 +806,9 @@ mod tests {
         let (known, audited) = (page(0..300), page(0..340));
         assert!(known.differs_from(audited));
         let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
-        let told = Audited { rules: vec![id], pair, stands: None, audited, known };
-        state.tell_verified(told, now_shown, now);
+        let is_own = true;
+        let told = Audited { rules: vec![id], pair, stands: None, audited, known, is_own };
+        state.tell_verified(told, now_shown, now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
             Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
@@ -861,6 +927,33 @@ mod tests {
         let leads_to = Some("http://a.example/d?id=7&lang=es");
         let said = bench.fetch("http://a.example/d?id=7&lang=es&sid=3", page, leads_to);
         assert_eq!(said, [(2, 0), (2, 0)]);
+    }
+
+    /// Of a session and a language both were doubted when the language mattered; of several such
+    /// failures the rule fell that had agreed hundreds of times.
+    #[test]
+    fn of_several_rules_the_one_is_blamed_without_which_the_page_is_known() {
+        let (english, german) = (page(0..300), page(1_000..1_300));
+        let mut bench = Bench::new("http://a.example/d?id=7", done(english, false));
+        let known = url("http://a.example/d?id=7&lang=de");
+        let mut batch = Batch::default();
+        let row = record(&known, None, done(german, false));
+        urls::put(&mut batch, &bench.state.db, known.fingerprint(), &row);
+        bench.state.know(&mut batch, known.fingerprint(), Known::Itself);
+        bench.state.commit(batch, bench.now).unwrap();
+        let mut doubt = |form: &str, shown: Fetched| {
+            bench.fetch(form, shown, None);
+            let number = *bench.state.probes.keys().next().unwrap();
+            let flight = bench.state.probes.remove(&number).unwrap();
+            bench.state.probe_came_to(flight.asker, english, bench.now).unwrap();
+            bench.state.looks = Looks::default();
+            bench.known()
+        };
+        let of = doubt("http://a.example/d?id=7&lang=de&sid=2", german);
+        assert_eq!(of, [(0, 0), (0, 1)]);
+        let french = page(2_000..2_300);
+        let of = doubt("http://a.example/d?id=7&lang=fr&sid=2", french);
+        assert_eq!(of, [(0, 1), (0, 1)], "of that language nothing is known, nor is it tried now");
     }
 
     /// A page that did not answer in time refuted the rule under which it stood for others.

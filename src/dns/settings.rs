@@ -59,7 +59,7 @@ impl Default for Settings {
             cache_max: 100_000,
             ttl_min: Span::secs(60),
             ttl_max: Span::secs(24 * 3600),
-            negative_min: Span::secs(60),
+            negative_min: Span::secs(15),
             negative_max: Span::secs(15 * 60),
             failed_min: Span::secs(5),
             failed_max: Span::secs(60),

@@ -22,6 +22,10 @@ const TITLE_PARTS: u32 = 32;
 /// by both: at four times as many words a title is taken for more once in 1,000 times.
 const ESTIMATES: u32 = 4;
 
+/// Words by which two looks at one page differ where it shows a clock or a counter: one in place of
+/// another counts as two.
+const CLOCK_WORDS_MAX: u32 = 8;
+
 /// What a fetch for a rule showed, redirects followed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -107,6 +111,14 @@ impl Fetched {
             return false;
         };
         digest.is_some() && digest == d || bag.is_some() && bag == b
+    }
+
+    /// Returns true where two fetches of one page showed the same words, but for those of a clock
+    /// or of a counter.
+    pub(crate) fn stands_still(self, later: Fetched) -> bool {
+        let bags = self.bag().zip(later.bag());
+        let is_clock = bags.is_some_and(|(a, b)| a.differing(&b) <= CLOCK_WORDS_MAX);
+        self.has_words_of(later) || is_clock && agreement(self, later) == Finding::Same
     }
 
     /// Returns true where two fetches showed a text that is much the same among so many other words

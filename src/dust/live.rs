@@ -217,6 +217,13 @@ impl RuleSet {
         }
     }
 
+    /// Returns the key that a URL has by all rules but one.
+    pub(crate) fn key_without(&self, url: &CrawlUrl, rule: RuleId) -> CrawlUrl {
+        let rewritten =
+            self.rules_of(url.host_str()).and_then(|rules| rewrite_without(rules, url, &[rule]));
+        rewritten.map_or_else(|| url.clone(), |(key, _)| key)
+    }
+
     fn places_of(&self, url: &CrawlUrl) -> Places {
         places(url, &self.canonize(url).key)
     }

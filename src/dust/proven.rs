@@ -45,15 +45,17 @@ pub(crate) type Places = [u64; KINDS];
 
 /// Returns the places of a site that a URL belongs to: what its parameters are called, the first
 /// directory of its path and the second one in it, which is where software that serves several
-/// projects says what it shows of one, and the words by which a program that has one path for
-/// everything says which view of it is meant (`a=blob`, `action=history`). `key` is the URL's key:
-/// hosts that are one by other rules have their places in common, and what rules change is no view.
-/// The ports of a host have none in common, since another port is another program.
+/// projects says what it shows of one, or else the program there that is asked
+/// (`Results.html?q=1`), and the words by which a program that has one path for everything says
+/// which view of it is meant (`a=blob`, `action=history`). `key` is the URL's key: hosts that are
+/// one by other rules have their places in common, and what rules change is no view. The ports of a
+/// host have none in common, since another port is another program.
 pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
     let [_, first, second, names] = features(url);
     let host = server(key);
     let is_directory = url.path()[1..].split('/').nth(2).is_some();
-    let second = if is_directory { second.as_str() } else { "" };
+    let is_part = is_directory || url.as_url().query().is_some() && is_program(&second);
+    let second = if is_part { second.as_str() } else { "" };
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
     [
         place(1, &format!("{host}?{names}")),
@@ -61,6 +63,15 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
         place(3, &format!("{host}/{first}/{second}")),
         view(url, key).map_or(NO_VIEW, |view| place(4, &format!("{host}?{view}"))),
     ]
+}
+
+/// Returns true for the name of a file that is a program, as far as names tell: letters, and a dot
+/// before the last of them. Documents are more often called by several words or by numbers.
+fn is_program(file: &str) -> bool {
+    let is_name = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    file.rsplit_once('.').is_some_and(|(name, kind)| {
+        !name.is_empty() && is_name(name) && (2..=5).contains(&kind.len()) && is_name(kind)
+    })
 }
 
 /// Returns the first parameters that have a word for their value and stand in the key as well.
@@ -342,6 +353,24 @@ mod tests {
         let named = view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log");
         assert_eq!(named.as_deref(), Some("do=log"));
         assert_eq!(view("/x?C=N&id=7&f=Main&q=a+b&s=1", "/x?C=N&id=7&f=Main&q=a+b"), None);
+    }
+
+    /// Two queues have one form to change a query, and other tickets.
+    #[test]
+    fn the_program_that_a_directory_has_is_a_place() {
+        let of = |tail: &str| places(&url(tail), &url(tail));
+        let mut proven = Proven::default();
+        let form = url("/Search/Build.html?Query=1");
+        (0..20).for_each(|_| proven.add(&form, &form));
+        let here = of("/Search/Results.html?Query=1");
+        assert_eq!(proven.open_in(here, false).collect::<Vec<_>>(), [here[2]]);
+        assert_eq!(proven.least_in(&here), 0);
+        assert_eq!(proven.open_in(of("/Search/Build.html?Query=2"), false).count(), 0);
+        for items in ["/news/a-bridge.html", "/news/2026.html", "/news/bridge"] {
+            let [one, other] = ["", "2"].map(|at| of(&items.replace("ge", &format!("ge{at}"))));
+            assert_eq!(one[2], other[2], "{items}");
+        }
+        assert_eq!(of("/news/bridge.html")[2], of("/news/weather.html")[2], "nobody asks it");
     }
 
     #[test]

@@ -49,8 +49,9 @@ pub struct Settings {
     pub backoff_max: Span,
     /// Good answers in a row that forgive one doubling.
     pub forgive_after: u32,
-    /// Rest after the first failure to reach a host; doubles each time up to `backoff_max`. While
-    /// a fault of ours lasts it grows to a quarter of an hour at most.
+    /// Rest after the first failure to reach a host, a quarter of it where a name does not exist;
+    /// doubles each time up to `backoff_max`. While a fault of ours lasts it grows to a quarter of
+    /// an hour at most.
     pub unreachable_initial: Span,
     /// Failures to reach a host in a row after which it is given up; its URLs are marked failed. A
     /// name that does not exist, or whose addresses are refused, is given up after three at most
@@ -170,6 +171,9 @@ impl Rules {
         self.hosts.insert(host.to_owned(), settings);
     }
 }
+
+/// Of the rest of a host that cannot be reached, the part for which one rests that has no address.
+const NAMELESS_PART: u32 = 4;
 
 /// What a finished fetch says about its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -348,11 +352,15 @@ impl Pace {
                 raise(gap, GapReason::Backoff, None);
             }
             Behaviour::Unreachable { most, .. } => {
-                let level = self.unreachable.min(30) as u8;
-                let gap = doubled(settings.unreachable_initial, level, settings.backoff_max);
-                raise(gap, GapReason::Unreachable, None);
                 // The zone of a host that has answered may be moved just now.
                 let most = if self.has_answered() { u32::MAX } else { most };
+                let level = self.unreachable.min(30) as u8;
+                let mut gap = doubled(settings.unreachable_initial, level, settings.backoff_max);
+                // What is given up that soon was told us by a name server, and burdens no host.
+                if most < settings.unreachable_max {
+                    gap /= NAMELESS_PART;
+                }
+                raise(gap, GapReason::Unreachable, None);
                 if self.unreachable >= settings.unreachable_max.min(most) {
                     rest.beyond = Some(GapReason::Unreachable);
                 }
@@ -515,6 +523,12 @@ mod tests {
         };
         assert_eq!(given_up_at(Pace::default(), u32::MAX), Some(6));
         assert_eq!(given_up_at(Pace::default(), 3), Some(3));
+        let nameless = Behaviour::Unreachable { took: Duration::ZERO, most: 3 };
+        check(&[nameless], 15, GapReason::Unreachable);
+        check(&[nameless, nameless], 30, GapReason::Unreachable);
+        let gone = Behaviour::Unreachable { took: Duration::ZERO, most: u32::MAX };
+        check(&[gone, gone], 120, GapReason::Unreachable);
+        check(&[good(1), nameless], 60, GapReason::Unreachable);
         let mut answered = Pace::default();
         answered.finish(Behaviour::Good { took: Duration::from_millis(9) }, T0, T0, &settings);
         assert_eq!(given_up_at(answered, 3), Some(6));
