@@ -459,7 +459,7 @@ impl Frontier {
     }
 
     /// Ends a lease without a request, whose URL goes to the end of its queue. The host may go on
-    /// at once, but rests for [`PUT_OFF`] after each further one once [`PUT_OFF_FREE`] were put off
+    /// at once, but rests for [`PUT_OFF`] after each further one once `PUT_OFF_FREE` were put off
     /// in a row: else nothing would slow a queue that holds nothing else.
     pub fn put_off(&mut self, lease: Lease, now: Timestamp) -> (HostRecord, Parting) {
         if let Some(active) = self.hosts.get_mut(&lease.host) {
