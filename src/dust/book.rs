@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::declared;
-use super::evidence::{Declared, Doc, Observation, Window};
-use super::fetched::{Fetched, agreement, is_untold, of_page, speaks};
+use super::evidence::{Declared, Observation, Window};
+use super::fetched::{Fetched, agreement, of_page};
 use super::live::rewrite;
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
@@ -25,9 +25,6 @@ use crate::url::{CrawlUrl, Site};
 
 /// Probes of one rule that may be under way at once: later ones depend on earlier ones.
 const PENDING_MAX: u32 = 4;
-
-/// Draws of one document in one trial: more would let one page speak for a whole site.
-const DRAWS_PER_DOC: usize = 2;
 
 /// Texts of probes kept for further rules.
 const PROBED_MAX: usize = 50_000;
@@ -281,9 +278,13 @@ impl RuleBook {
             let pending = self.again.swap_remove(at);
             probes.push(self.issue(site, pending));
         }
-        for id in self.on_trial(site) {
+        let on_trial = self.on_trial(site);
+        if probes.len() < max && self.affords_probe(site) {
+            self.lay_out(&on_trial)?;
+        }
+        for id in on_trial {
             while probes.len() < max && self.affords_probe(site) {
-                match self.draw(id, now, allows)? {
+                match self.draw(id, now, allows) {
                     Some((draw, both)) => {
                         let pending = Pending { rule: id, draw, tries: 0, both };
                         probes.push(self.issue(site, pending));
@@ -394,8 +395,8 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub(crate) fn put_on_trial(&mut self, ids: &[RuleId], now: Timestamp) -> Result<(), RuleError> {
+        self.lay_out(ids)?;
         for id in ids {
-            self.ensure_trial(*id)?;
             let Some(entry) = self.entries.get_mut(id) else { continue };
             let waiting = entry.trial.as_ref().map_or(0, Trial::waiting);
             entry.rule.evidence.applicable = u32::try_from(waiting).unwrap_or(u32::MAX);
@@ -533,18 +534,17 @@ impl RuleBook {
         id: RuleId,
         now: Timestamp,
         allows: &dyn Fn(&CrawlUrl) -> bool,
-    ) -> Result<Option<(Draw, bool)>, RuleError> {
-        self.ensure_trial(id)?;
+    ) -> Option<(Draw, bool)> {
         loop {
-            let Some(entry) = self.entries.get_mut(&id) else { return Ok(None) };
-            let Some(trial) = &mut entry.trial else { return Ok(None) };
+            let entry = self.entries.get_mut(&id)?;
+            let trial = entry.trial.as_mut()?;
             if entry.rule.state != RuleState::Shadow || trial.pending >= PENDING_MAX {
-                return Ok(None);
+                return None;
             }
             let open = trial.standing(&self.settings.validate) == Standing::Open;
             let Some(draw) = open.then(|| trial.draw()).flatten() else {
                 self.settle(id, None, now);
-                return Ok(None);
+                return None;
             };
             if !allows(&draw.outcome) {
                 self.record(id, &draw, Finding::Failed, now);
@@ -554,17 +554,17 @@ impl RuleBook {
                 Some(known) if !self.needs_reference(&draw.url) => {
                     let finding = self.compare(&draw, known);
                     if self.doubts(id, finding, known) {
-                        return Ok(Some((draw, true)));
+                        return Some((draw, true));
                     }
                     self.record(id, &draw, finding, now);
                 }
-                _ => return Ok(Some((draw, false))),
+                _ => return Some((draw, false)),
             }
         }
     }
 
     /// Returns what is known of a URL without fetching it.
-    fn known(&self, url: &CrawlUrl) -> Option<Fetched> {
+    pub(super) fn known(&self, url: &CrawlUrl) -> Option<Fetched> {
         if let Some(fetched) = self.probed.get(url.as_str()) {
             return Some(*fetched);
         }
@@ -705,17 +705,7 @@ impl RuleBook {
         if self.by_pairs {
             return self.try_by_pairs(candidates, now);
         }
-        for id in candidates {
-            self.ensure_trial(id)?;
-            let known = self.known_share(id);
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
-            if self.settings.validate.is_worth(&entry.rule.evidence, entry.rule.source, known) {
-                self.become_state(id, RuleState::Shadow, "on trial", now);
-            } else {
-                entry.trial = None;
-            }
-        }
-        Ok(())
+        self.try_by_draws(site, candidates, now)
     }
 
     /// Returns those candidates that do not make one page of what a rule did that the operator took
@@ -744,66 +734,4 @@ impl RuleBook {
         }
         Ok(allowed)
     }
-
-    /// Returns the share of a trial's draws whose outcome is known.
-    fn known_share(&self, id: RuleId) -> f64 {
-        let Some(trial) = self.entries.get(&id).and_then(|entry| entry.trial.as_ref()) else {
-            return 0.0;
-        };
-        let known = trial.outcomes().filter(|outcome| self.known(outcome).is_some()).count();
-        known as f64 / trial.waiting().max(1) as f64
-    }
-
-    /// Lays out the trial of a rule over the pages of the window, if it has none yet.
-    fn ensure_trial(&mut self, id: RuleId) -> Result<(), RuleError> {
-        let Some(entry) = self.entries.get(&id) else { return Ok(()) };
-        if entry.trial.is_some() {
-            return Ok(());
-        }
-        let site = &entry.rule.site;
-        let alone = SiteRules::compile([&entry.rule])?;
-        let others = self.entries.values().filter(|other| {
-            let state = other.rule.state;
-            other.rule.site == *site
-                && other.rule.id != id
-                && matches!(state, RuleState::Enforced | RuleState::Shadow | RuleState::Candidate)
-        });
-        let others = SiteRules::compile(others.map(|entry| &entry.rule))?;
-        let mut draws = Vec::new();
-        let mut per_doc: BTreeMap<Doc, usize> = BTreeMap::new();
-        let window = self.miner.window(site);
-        for page in window.into_iter().flat_map(|window| &window.pages) {
-            let is_drawn = speaks(page) || self.draws_untold && is_untold(page);
-            if !is_drawn {
-                continue;
-            }
-            let Ok(url) = CrawlUrl::parse(&page.url) else { continue };
-            let Some(outcome) = outcome_of(&alone, &others, &url) else { continue };
-            if let Some(doc) = page.doc {
-                let taken = per_doc.entry(doc).or_default();
-                *taken += 1;
-                if *taken > DRAWS_PER_DOC {
-                    continue;
-                }
-            }
-            draws.push((url, outcome));
-        }
-        let credit = self.settings.validate.credit(&entry.rule.evidence, entry.rule.source);
-        let draws_min = self.settings.validate.draws_min(entry.rule.source);
-        let mut trial = Trial::new(id, draws, credit, draws_min);
-        trial.proven = Proven::of(&entry.rule.rule);
-        if let Some(entry) = self.entries.get_mut(&id) {
-            entry.trial = Some(trial);
-        }
-        Ok(())
-    }
-}
-
-/// Returns what a rule makes of a URL: alone, or where it only meets what others leave, after them.
-fn outcome_of(alone: &SiteRules, others: &SiteRules, url: &CrawlUrl) -> Option<CrawlUrl> {
-    if let Some((outcome, _)) = rewrite(alone, url) {
-        return Some(outcome);
-    }
-    let (form, _) = rewrite(others, url)?;
-    rewrite(alone, &form).map(|(outcome, _)| outcome)
 }

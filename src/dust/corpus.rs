@@ -5,7 +5,7 @@
 //! documents. A candidate that is a composition of accepted rules merges nothing and falls by
 //! itself.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
@@ -61,6 +61,8 @@ pub(crate) struct Corpus<'a> {
     dead: HashSet<&'a str>,
     rules: Vec<Rule>,
     compiled: SiteRules,
+    /// Most documents that can speak for a further rule.
+    repeated: usize,
 }
 
 impl<'a> Corpus<'a> {
@@ -81,6 +83,7 @@ impl<'a> Corpus<'a> {
             dead: window.dead.iter().map(|url| &**url).collect(),
             compiled: SiteRules::compile(&rules)?,
             rules,
+            repeated: 0,
         };
         for page in &window.pages {
             if page.declared.as_ref().is_some_and(|(redirect, _)| *redirect) {
@@ -96,6 +99,7 @@ impl<'a> Corpus<'a> {
         for (url, doc) in extra {
             corpus.add(url.clone(), *doc, None);
         }
+        corpus.repeated = corpus.repeated();
         Ok(corpus)
     }
 
@@ -116,11 +120,19 @@ impl<'a> Corpus<'a> {
                 && sizes.len() > 1)
     }
 
-    /// Judges a rule by what it would merge.
-    pub(crate) fn judge(&self, rule: &Rule) -> Verdict {
+    /// Judges a rule by what it would merge. Where so many documents speak against it that no
+    /// share of them up to `negative_share_max` could be reached any more, the rest is not looked
+    /// at.
+    pub(crate) fn judge(&self, rule: &Rule, negative_share_max: f64) -> Verdict {
         let Ok(compiled) = SiteRules::compile([rule]) else { return Verdict::default() };
-        let mut groups: BTreeMap<CrawlUrl, Vec<usize>> = BTreeMap::new();
+        let most_same = self.repeated as f64;
+        let is_lost = |different: usize| {
+            let different = different as f64;
+            different > negative_share_max * (different + most_same)
+        };
+        let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
         let mut verdict = Verdict::default();
+        let mut apart: HashSet<Doc> = HashSet::new();
         for (i, class) in self.classes.iter().enumerate() {
             if !compiled.may_touch(&class.key) {
                 continue;
@@ -134,17 +146,25 @@ impl<'a> Corpus<'a> {
             if self.dead.contains(key.as_str()) {
                 verdict.different.extend(class.docs.iter().map(|doc| u64::from(*doc)));
             }
-            groups.entry(key).or_default().push(i);
-        }
-        for (key, mut members) in groups {
-            if let Some(at) = self.by_key.get(key.as_str())
-                && !members.contains(at)
+            let group = groups.entry(key.as_str().into()).or_insert_with(|| {
+                let of_key = self.by_key.get(key.as_str()).filter(|at| **at != i);
+                of_key.into_iter().copied().collect()
+            });
+            if let Some(first) = group.first()
+                && let (Some(kept), Some(doc)) =
+                    (self.classes[*first].docs.first(), class.docs.first())
+                && self.documents.differ(*doc, *kept)
             {
-                members.insert(0, *at);
+                apart.insert(*doc);
             }
-            if members.len() > 1 {
-                self.tally(&members, &mut verdict);
+            group.push(i);
+            if is_lost(apart.len().max(verdict.different.len())) {
+                verdict.different.extend(apart.iter().map(|doc| u64::from(*doc)));
+                return verdict;
             }
+        }
+        for members in groups.into_values().filter(|members| members.len() > 1) {
+            self.tally(&members, &mut verdict);
         }
         verdict
     }
@@ -179,7 +199,23 @@ impl<'a> Corpus<'a> {
                 }
             }
         }
+        self.repeated = self.repeated();
         Ok(())
+    }
+
+    /// Counts the documents of several classes, and the classes that could count as one by size.
+    fn repeated(&self) -> usize {
+        let mut once: HashSet<Doc> = HashSet::new();
+        let mut again: HashSet<Doc> = HashSet::new();
+        let mut sized = 0;
+        for class in &self.classes {
+            match class.docs.first() {
+                Some(doc) if once.insert(*doc) => {}
+                Some(doc) => _ = again.insert(*doc),
+                None => sized += usize::from(class.size.is_some()),
+            }
+        }
+        again.len() + sized
     }
 
     /// Returns true where canonizing by all rules twice equals once, and never fails, on a sample.

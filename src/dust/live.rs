@@ -445,7 +445,7 @@ pub(crate) fn needed<K: Ord>(
 }
 
 /// Rewrites as [`rewrite`] does, by all rules but some.
-fn rewrite_without(
+pub(crate) fn rewrite_without(
     rules: &SiteRules,
     url: &CrawlUrl,
     without: &[RuleId],

@@ -212,6 +212,7 @@ impl Miner {
             settings: &self.settings,
             refuted,
             budget: self.settings.judgements_max,
+            wanting: BTreeMap::new(),
             found: Vec::new(),
             by_size: false,
             now,

@@ -20,6 +20,7 @@ pub mod evidence;
 mod fetched;
 pub mod export;
 pub mod input;
+mod layout;
 pub mod learn;
 #[cfg(test)]
 mod learn_tests;

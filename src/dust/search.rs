@@ -47,6 +47,9 @@ pub(crate) struct Search<'a> {
     pub(crate) refuted: &'a BTreeSet<RuleId>,
     /// Judgements left: the bound of the search.
     pub(crate) budget: u32,
+    /// Rules that were found wanting, and how many had been found by then: while no other is, they
+    /// need not be judged again.
+    pub(crate) wanting: BTreeMap<RuleId, usize>,
     pub(crate) found: Vec<Rule>,
     /// Only sizes are known of the pages.
     pub(crate) by_size: bool,
@@ -101,23 +104,22 @@ impl Search<'_> {
         Ok(self.found)
     }
 
-    /// Judges one rule and accepts it where the evidence carries it.
+    /// Judges one rule and accepts it where the evidence carries it: then it returns true.
     fn attempt(
         &mut self,
         kind: &RuleKind,
         scope: &Scope,
         source: Source,
         support_min: usize,
-    ) -> Result<Option<Verdict>, RuleError> {
+    ) -> Result<bool, RuleError> {
         let rule = Rule::new(self.site.clone(), kind.clone(), scope.clone(), source, self.now);
-        if self.budget == 0 || self.refuted.contains(&rule.id) || rule.check().is_err() {
-            return Ok(None);
+        if self.refuted.contains(&rule.id) || rule.check().is_err() {
+            return Ok(false);
         }
         if self.found.iter().any(|known| known.id == rule.id) {
-            return Ok(None);
+            return Ok(false);
         }
-        self.budget -= 1;
-        let verdict = self.corpus.judge(&rule);
+        let Some(verdict) = self.judge(&rule) else { return Ok(false) };
         let worth = source != Source::Mined || verdict.applicable >= self.settings.applicable_min;
         // Other views of a page have other sizes: where there is nothing but sizes, what others
         // know is left to the trial.
@@ -125,17 +127,24 @@ impl Search<'_> {
         let carried = blind || self.accepted(&verdict, support_min);
         if worth && carried && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
-        } else if verdict.applicable == 0 {
-            return Ok(None);
+            return Ok(true);
         }
-        Ok(Some(verdict))
+        self.wanting.insert(rule.id, self.found.len());
+        Ok(false)
+    }
+
+    /// Judges a rule, unless it was found wanting and nothing has changed since.
+    fn judge(&mut self, rule: &Rule) -> Option<Verdict> {
+        if self.budget == 0 || self.wanting.get(&rule.id) == Some(&self.found.len()) {
+            return None;
+        }
+        self.budget -= 1;
+        Some(self.corpus.judge(rule, self.settings.negative_share_max))
     }
 
     fn attempt_mined(&mut self, kind: RuleKind) -> Result<bool, RuleError> {
         let support = self.settings.support_min as usize;
-        let before = self.found.len();
-        self.attempt(&kind, &Scope::default(), Source::Mined, support)?;
-        Ok(self.found.len() > before)
+        self.attempt(&kind, &Scope::default(), Source::Mined, support)
     }
 
     fn accepted(&self, verdict: &Verdict, support_min: usize) -> bool {
@@ -378,9 +387,10 @@ impl Search<'_> {
             let rule = |kind| {
                 Rule::new(self.site.clone(), kind, Scope::default(), Source::Mined, self.now)
             };
-            let verdict = self.corpus.judge(&rule(general));
-            self.budget = self.budget.saturating_sub(1);
+            let general = rule(general);
+            let Some(verdict) = self.judge(&general) else { continue };
             if !self.accepted(&verdict, self.settings.support_min as usize) {
+                self.wanting.insert(general.id, self.found.len());
                 continue;
             }
             let Some(kind) = specific.rule(from, to) else { continue };
