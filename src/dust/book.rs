@@ -13,6 +13,7 @@ use super::apply::SiteRules;
 use super::declared;
 use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
+use super::limits::{Hashes, Limits};
 use super::live::rewrite;
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
@@ -125,6 +126,16 @@ impl Entry {
         let evidence = &self.rule.evidence;
         let agreed = self.pairs.known + evidence.draws_same + evidence.audits_same;
         agreed.saturating_sub(self.pairs.uncounted)
+    }
+
+    /// Returns the rule for those who have nothing else of this book.
+    pub(crate) fn as_proved(&self) -> Rule {
+        let limited = self.proven.iter().flat_map(Proven::limited_to);
+        let limits = Limits {
+            refused: Hashes(self.refused.clone()),
+            values: limited.map(|(name, known)| (name.clone(), Hashes(known.clone()))).collect(),
+        };
+        Rule { limits, ..self.rule.clone() }
     }
 
     /// Returns what is kept of it; a trial is laid out anew, and what it drew is known by then.
@@ -418,6 +429,7 @@ impl RuleBook {
             rule.source = Source::Imported;
             rule.state = RuleState::Candidate;
             rule.evidence = Evidence::default();
+            rule.limits = Limits::default();
             self.admit(rule);
         }
     }
@@ -434,6 +446,11 @@ impl RuleBook {
     /// Returns what happened since the last call.
     pub fn take_events(&mut self) -> Vec<RuleEvent> {
         std::mem::take(&mut self.events)
+    }
+
+    /// Returns all rules in the order of their ids, each with the limits of its proof.
+    pub fn rules_as_proved(&self) -> Vec<Rule> {
+        self.entries.values().map(Entry::as_proved).collect()
     }
 
     /// Returns all rules in the order of their ids.

@@ -122,7 +122,8 @@ impl<'a> Corpus<'a> {
 
     /// Judges a rule by what it would merge. Where so many documents speak against it that no
     /// share of them up to `negative_share_max` could be reached any more, the rest is not looked
-    /// at.
+    /// at. Until then each document is compared with the first page of its group; only where a
+    /// later one of them turns out to be a soft error does the whole count compare with another.
     pub(crate) fn judge(&self, rule: &Rule, negative_share_max: f64) -> Verdict {
         let Ok(compiled) = SiteRules::compile([rule]) else { return Verdict::default() };
         let most_same = self.repeated as f64;
@@ -146,10 +147,9 @@ impl<'a> Corpus<'a> {
             if self.dead.contains(key.as_str()) {
                 verdict.different.extend(class.docs.iter().map(|doc| u64::from(*doc)));
             }
-            let group = groups.entry(key.as_str().into()).or_insert_with(|| {
-                let of_key = self.by_key.get(key.as_str()).filter(|at| **at != i);
-                of_key.into_iter().copied().collect()
-            });
+            let group = groups
+                .entry(key.as_str().into())
+                .or_insert_with(|| self.by_key.get(key.as_str()).copied().into_iter().collect());
             if let Some(first) = group.first()
                 && let (Some(kept), Some(doc)) =
                     (self.classes[*first].docs.first(), class.docs.first())

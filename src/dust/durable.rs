@@ -111,7 +111,7 @@ impl RuleBook {
 
     /// Returns the rules as a file for people and other crawls.
     pub fn export(&self) -> super::rule::RuleFile {
-        let rules = self.entries.values().map(|entry| entry.rule.clone()).collect();
+        let rules = self.rules_as_proved();
         super::rule::RuleFile { format: FORMAT, version: self.version, rules }
     }
 

@@ -1,7 +1,8 @@
 //! Rules for other programs: redirects for nginx and Apache, Clean-param for robots.txt, fuzzy
 //! rules for pywb.
 //!
-//! Only what a format can say exactly is written; every other rule is named with the reason. The
+//! Only what a format can say exactly is written; every other rule is named with the reason: so is
+//! one that does not hold everywhere, since no format can say where. The
 //! redirects look at the request as it came (`$request_uri`, `THE_REQUEST`), since servers decode
 //! and fold the path before they match it. It writes text and reads nothing.
 //!
@@ -36,15 +37,18 @@ pub struct Exported {
     pub left_out: Vec<(RuleId, String)>,
 }
 
-/// Writes rules in another form, each with its text and evidence as a comment.
-pub fn export(rules: &[&Rule], form: Form) -> Exported {
+/// Writes rules in another form, each with its text and evidence as a comment; `any` says that it
+/// is for somebody else to see where they hold.
+pub fn export(rules: &[&Rule], form: Form, any: bool) -> Exported {
     let mut out = Exported { text: head(form).to_owned(), left_out: Vec::new() };
     for rule in rules {
-        let written = match form {
-            Form::Nginx => nginx(rule),
-            Form::Apache => apache(rule),
-            Form::CleanParam => clean_param(rule),
-            Form::Pywb => pywb(rule),
+        let limits = if any { None } else { rule.limits.reason() };
+        let written = match (limits, form) {
+            (Some(limits), _) => Err(limits),
+            (None, Form::Nginx) => nginx(rule).map_err(str::to_owned),
+            (None, Form::Apache) => apache(rule).map_err(str::to_owned),
+            (None, Form::CleanParam) => clean_param(rule).map_err(str::to_owned),
+            (None, Form::Pywb) => pywb(rule).map_err(str::to_owned),
         };
         match written {
             Ok(lines) => {
@@ -65,7 +69,7 @@ pub fn export(rules: &[&Rule], form: Form) -> Exported {
             Err(why) => {
                 let _ =
                     writeln!(out.text, "\n# left out: {} {} [{}]: {why}", rule.site, rule, rule.id);
-                out.left_out.push((rule.id, why.to_owned()));
+                out.left_out.push((rule.id, why));
             }
         }
     }
@@ -446,7 +450,7 @@ mod tests {
     /// Checks that the text has all of `want`, and that nothing is left out unless `want` is empty.
     fn check(kind: RuleKind, scope: Scope, form: Form, want: &[&str]) {
         let rule = rule(kind, scope);
-        let exported = export(&[&rule], form);
+        let exported = export(&[&rule], form, false);
         for part in want {
             assert!(exported.text.contains(part), "{part} is not in\n{}", exported.text);
         }
@@ -510,7 +514,7 @@ mod tests {
     fn what_holds_for_a_public_suffix_holds_for_no_host_below_it() {
         let site = Site::new("github.io");
         let rule = Rule::new(site, drop(None), Scope::default(), Source::Mined, Timestamp::ZERO);
-        let text = |form| export(&[&rule], form).text;
+        let text = |form| export(&[&rule], form, false).text;
         assert!(
             text(Form::Nginx).contains("(?:GET|HEAD) (?i:github\\.io)"),
             "{}",
@@ -525,6 +529,18 @@ mod tests {
         check(RuleKind::SortParameters, Scope::default(), Form::Apache, &[]);
         check(RuleKind::PathCase, Scope::default(), Form::Nginx, &[]);
         check(RuleKind::PathCase, Scope::default(), Form::Apache, &["int:tolower"]);
+    }
+
+    #[test]
+    fn what_does_not_hold_everywhere_is_left_out_unless_it_is_asked_for() {
+        let mut rule = rule(drop(None), Scope::default());
+        let few = r#"{"values":{"b.c":["00000000000000ff"],"sid":["0000000000000001","2"]}}"#;
+        rule.limits = serde_json::from_str(few).unwrap();
+        for form in [Form::Nginx, Form::Apache, Form::CleanParam, Form::Pywb] {
+            let why = export(&[&rule], form, false).left_out.remove(0).1;
+            assert_eq!(why, "of `b.c` few values are proved, and no others: 1");
+            assert_eq!(export(&[&rule], form, true).left_out, []);
+        }
     }
 
     #[test]

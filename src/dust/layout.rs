@@ -3,10 +3,10 @@
 //! A rule may rewrite only what other rules leave of a URL. What all of them leave is worked out
 //! once for all trials of a site, and anew without a rule only where that rule takes part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::apply::SiteRules;
-use super::book::RuleBook;
+use super::book::{Entry, RuleBook};
 use super::evidence::{Doc, Page};
 use super::fetched::{is_untold, speaks};
 use super::live::{rewrite, rewrite_without};
@@ -85,7 +85,8 @@ impl RuleBook {
         }
         let pool = self.pool(site)?;
         for id in candidates {
-            let Some(trial) = self.trial_from(&pool, id)? else { continue };
+            let Some(entry) = self.entries.get(&id) else { continue };
+            let trial = self.trial_of(entry, &pool)?;
             let known = self.known_share(&trial);
             let Some(entry) = self.entries.get_mut(&id) else { continue };
             if self.settings.validate.is_worth(&entry.rule.evidence, entry.rule.source, known) {
@@ -98,18 +99,19 @@ impl RuleBook {
 
     /// Lays out the trials of some rules, of those that have none yet.
     pub(super) fn lay_out(&mut self, rules: &[RuleId]) -> Result<(), RuleError> {
-        let entries = rules.iter().filter_map(|id| self.entries.get(id));
-        let without = entries.filter(|entry| entry.trial.is_none());
-        let sites: BTreeSet<Site> = without.map(|entry| entry.rule.site.clone()).collect();
-        for site in &sites {
-            let pool = self.pool(site)?;
+        let mut untried: BTreeMap<Site, Vec<RuleId>> = BTreeMap::new();
+        for id in rules {
+            if let Some(entry) = self.entries.get(id).filter(|entry| entry.trial.is_none()) {
+                untried.entry(entry.rule.site.clone()).or_default().push(*id);
+            }
+        }
+        for (site, rules) in untried {
+            let pool = self.pool(&site)?;
             for id in rules {
-                if self.entries.get(id).is_none_or(|e| e.rule.site != *site || e.trial.is_some()) {
-                    continue;
-                }
-                let trial = self.trial_from(&pool, *id)?;
-                if let Some(entry) = self.entries.get_mut(id) {
-                    entry.trial = trial;
+                let Some(entry) = self.entries.get(&id) else { continue };
+                let trial = self.trial_of(entry, &pool)?;
+                if let Some(entry) = self.entries.get_mut(&id) {
+                    entry.trial = Some(trial);
                 }
             }
         }
@@ -132,14 +134,13 @@ impl RuleBook {
         Ok(Pool { pages, rules })
     }
 
-    fn trial_from(&self, pool: &Pool, id: RuleId) -> Result<Option<Trial>, RuleError> {
-        let Some(entry) = self.entries.get(&id) else { return Ok(None) };
+    fn trial_of(&self, entry: &Entry, pool: &Pool) -> Result<Trial, RuleError> {
         let (rule, settings) = (&entry.rule, &self.settings.validate);
         let credit = settings.credit(&rule.evidence, rule.source);
         let draws_min = settings.draws_min(rule.source);
-        let mut trial = Trial::new(id, pool.draws(rule)?, credit, draws_min);
+        let mut trial = Trial::new(rule.id, pool.draws(rule)?, credit, draws_min);
         trial.proven = Proven::of(&rule.rule);
-        Ok(Some(trial))
+        Ok(trial)
     }
 
     /// Returns the share of a trial's draws whose outcome is known.

@@ -73,7 +73,7 @@ pub fn learn(
             break;
         }
     }
-    let (rules, events) = (book.rules().cloned().collect(), book.take_events());
+    let (rules, events) = (book.rules_as_proved(), book.take_events());
     Ok(Report { rules, events, probes: book.probes_spent(), book })
 }
 
@@ -103,7 +103,7 @@ pub fn prove_rules(
     for site in &sites {
         prove(&mut book, site, fetcher, now)?;
     }
-    let (rules, events) = (book.rules().cloned().collect(), book.take_events());
+    let (rules, events) = (book.rules_as_proved(), book.take_events());
     Ok(Report { rules, events, probes: book.probes_spent(), book })
 }
 

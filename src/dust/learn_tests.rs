@@ -1,13 +1,15 @@
 //! What is learned from small made-up sites whose truth is known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::{Declared, Observation, Text};
 use super::fetched::Fetched;
 use super::learn::{Fetcher, Report, learn, prove_rules};
+use super::live::RuleSet;
 use super::proven::places;
-use super::rule::{Rule, RuleId, RuleKind, RuleState, Scope, Source};
+use super::rule::{Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
 use super::validate::Finding;
@@ -446,6 +448,12 @@ fn where_a_rule_is_not_proved_it_is_checked_and_where_it_failed_it_is_not_applie
     assert!(many().all(|url| audits(&book, &url)), "and is not applied where it fails");
     book.audit_result(&[rule], (&new, &new), beside(page(3), page(3)), Timestamp::ZERO);
     assert!(many().all(|url| audits(&book, &url)), "also where it holds now and then");
+    // Whoever has the rules as a file applies them where the crawl does.
+    let file = RuleFile::parse(&serde_json::to_vec(&book.export()).unwrap()).unwrap();
+    let enforced = file.rules.into_iter().filter(|rule| rule.state == RuleState::Enforced);
+    let set = RuleSet::compile(1, enforced.map(Arc::new).collect(), 0.0).unwrap().limited();
+    let applied = |url: &CrawlUrl| set.canonize_proved(url).rules.contains(&rule);
+    assert!(known().all(|url| applied(&url)) && !many().any(|url| applied(&url)));
 }
 
 /// A failure in a place that was new took the rule out of force there, however many such places

@@ -151,6 +151,13 @@ impl RuleSet {
         })
     }
 
+    /// Keeps to what each rule says of how far it is proved.
+    pub fn limited(self) -> RuleSet {
+        let limited = self.rules.iter().filter(|rule| !rule.limits.is_none());
+        let standings: Vec<_> = limited.map(|rule| (rule.id, rule.limits.standing())).collect();
+        self.standing(standings)
+    }
+
     /// Names the rules whose last audits raised a doubt: half of what they suppress is fetched
     /// until the doubt is gone, or the rule.
     pub fn doubting(mut self, rules: impl IntoIterator<Item = RuleId>) -> RuleSet {
@@ -195,25 +202,38 @@ impl RuleSet {
     /// A list in every order at every commit has one key for all of it while a rule that drops the
     /// commit is on trial; whatever becomes of that, its orders are one list.
     pub(crate) fn proved_key(&self, url: &CrawlUrl) -> Option<CrawlUrl> {
+        self.canonize_without_doubtful(url).map(|(key, _)| key)
+    }
+
+    /// Canonizes by those rules alone that are proved for this URL: what a rule says of parts of
+    /// the site where it failed, or of values that were never seen, is nothing to rely on.
+    pub fn canonize_proved<'a>(&self, url: &'a CrawlUrl) -> Canonized<'a> {
+        match self.canonize_without_doubtful(url) {
+            Some((key, rules)) => Canonized { key: Cow::Owned(key), rules },
+            None => self.canonize(url),
+        }
+    }
+
+    fn canonize_without_doubtful(&self, url: &CrawlUrl) -> Option<(CrawlUrl, Vec<RuleId>)> {
         let rules = self.rules_of(url.host_str())?;
         let mut applied = self.canonize(url).rules;
-        let mut key = None;
+        let mut proved = None;
         let mut without: Vec<RuleId> = Vec::new();
         loop {
-            applied.sort_unstable();
-            applied.dedup();
-            applied.retain(|rule| self.is_doubtful(url, &[*rule]));
-            if applied.is_empty() {
-                return key;
+            let doubtful: BTreeSet<RuleId> = applied.iter().copied().collect();
+            let doubtful = doubtful.into_iter().filter(|rule| self.is_doubtful(url, &[*rule]));
+            let known = without.len();
+            without.extend(doubtful);
+            if without.len() == known {
+                return proved.map(|key| (key, applied));
             }
-            without.append(&mut applied);
             if without.len() > NEEDLESS_MAX {
-                return Some(url.clone());
+                return Some((url.clone(), Vec::new()));
             }
             let Some((rewritten, by)) = rewrite_without(rules, url, &without) else {
-                return Some(url.clone());
+                return Some((url.clone(), Vec::new()));
             };
-            (key, applied) = (Some(rewritten), by);
+            (proved, applied) = (Some(rewritten), by);
         }
     }
 

@@ -24,6 +24,7 @@ mod layout;
 pub mod learn;
 #[cfg(test)]
 mod learn_tests;
+pub mod limits;
 pub mod live;
 #[cfg(test)]
 mod live_tests;
@@ -45,6 +46,7 @@ pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
 pub use learn::{Fetcher, Report, learn, prove_rules};
+pub use limits::Limits;
 pub use live::{Canonized, LiveRules, RuleSet};
 pub use miner::Miner;
 pub use query::Separator;

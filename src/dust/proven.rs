@@ -116,6 +116,17 @@ impl Proven {
         Proven { values, ..Proven::default() }
     }
 
+    /// Returns that a rule is proved for these values, by parameter.
+    pub(crate) fn for_values(values: BTreeMap<String, BTreeSet<u64>>) -> Proven {
+        Proven { values, ..Proven::default() }
+    }
+
+    /// Returns the values for which alone a rule is proved, by parameter: of those parameters of
+    /// which too few were seen to speak for others.
+    pub(crate) fn limited_to(&self) -> impl Iterator<Item = (&String, &BTreeSet<u64>)> {
+        self.values.iter().filter(|(_, known)| known.len() < VALUES_MIN)
+    }
+
     /// Takes in that a URL showed what the rule said.
     pub(crate) fn add(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
         self.pairs += 1;
@@ -229,7 +240,7 @@ impl Proven {
 
     /// Returns true where there may be values for which the rule is not proved.
     pub(crate) fn is_limited_to_values(&self) -> bool {
-        self.values.values().any(|known| known.len() < VALUES_MIN)
+        self.limited_to().next().is_some()
     }
 }
 

@@ -10,12 +10,13 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::limits::Limits;
 use super::query::Separator;
 use crate::clock::Timestamp;
 use crate::url::{Host, Site};
 
 /// Version of the JSON form of rules and rule files.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Longest text of a pattern or replacement in bytes; URLs longer than 2 KiB are rarely crawled.
 const TEXT_BYTES_MAX: usize = 1024;
@@ -272,6 +273,10 @@ pub struct Rule {
     /// What speaks for and against it.
     #[serde(default)]
     pub evidence: Evidence,
+    /// Where it is not applied, by whoever has no more than the rule; a crawl that learned it knows
+    /// more, and leaves this empty.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     /// When it was found.
     #[serde(default)]
     pub found: Timestamp,
@@ -329,6 +334,7 @@ impl Rule {
             source,
             state: RuleState::Candidate,
             evidence: Evidence::default(),
+            limits: Limits::default(),
             found: now,
             changed: now,
         }

@@ -126,7 +126,7 @@ impl StateFacts {
         if let Some(bytes) = meta::rule_book(db)?
             && let Ok(book) = RuleBook::decode(dust, &bytes, [])
         {
-            facts.rules = book.rules().cloned().collect();
+            facts.rules = book.rules_as_proved();
         }
         let mut found = Vec::new();
         urls::each(db, |_, record| {

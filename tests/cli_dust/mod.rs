@@ -393,6 +393,47 @@ fn a_rule_is_listed_once_however_often_it_was_applied() {
     assert_eq!(applied["rules"].as_array().unwrap().len(), 1, "{applied}");
 }
 
+#[test]
+fn a_rule_is_applied_as_far_as_its_file_says_that_it_is_proved() {
+    use crawler::clock::Timestamp;
+    use crawler::dust::{Rule, RuleKind, Scope, Source};
+    let place = Place::new();
+    let kind = RuleKind::drop(vec!["by".to_owned()], None);
+    let site = crawler::url::Site::new("f.example");
+    let rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    let mut rule = serde_json::to_value(rule).unwrap();
+    let seen = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(b"name"));
+    rule["state"] = "enforced".into();
+    rule["limits"] = serde_json::json!({ "values": { "by": [seen] } });
+    let file = serde_json::json!({ "format": 2, "rules": [rule] });
+    place.file("rules.json", &file.to_string());
+    let urls = "http://f.example/?by=name\nhttp://f.example/?by=size\n";
+    let apply = |more: &[&str]| {
+        place.check(&[&["apply", "--rules", "rules.json"], more].concat(), urls, 0).0
+    };
+    assert_eq!(apply(&[]), "http://f.example/\nhttp://f.example/?by=size\n");
+    assert_eq!(apply(&["--any"]), "http://f.example/\nhttp://f.example/\n");
+    let explain = |url: &str| place.json(&["explain", "--rules", "rules.json", url]);
+    let [seen, unseen] = ["name", "size"].map(|by| explain(&format!("http://f.example/?by={by}")));
+    assert_eq!(seen["key"], "http://f.example/");
+    assert_eq!(seen["not_here"], serde_json::json!([]));
+    assert_eq!(unseen["key"], "http://f.example/?by=size");
+    assert_eq!(unseen["not_here"][0]["after"], "http://f.example/", "{unseen}");
+    let export = ["export", "--rules", "rules.json", "--format", "clean-param"];
+    let (text, said) = place.check(&export, "", 0);
+    assert!(!text.contains("Clean-param: by") && said.contains("few values"), "{text}{said}");
+    let (text, _) = place.check(&[&export[..], &["--any"]].concat(), "", 0);
+    assert!(text.contains("Clean-param: by"), "{text}");
+    file_with_bad_hash_is_refused(&place, file);
+}
+
+fn file_with_bad_hash_is_refused(place: &Place, mut file: Value) {
+    file["rules"][0]["limits"]["values"]["by"][0] = "no hash".into();
+    place.file("rules.json", &file.to_string());
+    let (_, said) = place.check(&["apply", "--rules", "rules.json"], "", 78);
+    assert!(said.contains("`no hash`"), "{said}");
+}
+
 /// What is no URL came back changed: bytes that are no UTF-8, and a carriage return at the end.
 #[test]
 fn lines_that_are_no_url_come_back_as_they_are() {

@@ -19,7 +19,8 @@ Examples:
   crawler dust apply --dir crawl --pairs < urls.txt | sort -t$'\\t' -k2
 
 One line for every line: the canonical form, or the line itself, byte by byte, where it is no URL.
-Only rules in force are applied, unless --any is given.";
+Only rules in force are applied, and none where it failed or for values that nothing spoke for,
+unless --any is given.";
 
 /// Flags of `dust apply`.
 #[derive(Args, Debug)]
@@ -28,7 +29,7 @@ pub(in crate::cli) struct ApplyArgs {
     /// A rule file; without it the rules of the crawl
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// Apply rules in any state, proved or not
+    /// Apply rules in any state, proved or not, and everywhere
     #[arg(long)]
     any: bool,
     /// Write the line as it was in front of the outcome, by a tab
@@ -42,11 +43,12 @@ enum Rewriter {
     Paper(BTreeMap<String, Vec<paper::Rule>>, usize),
 }
 
-/// Compiles rules; by default those in force.
+/// Compiles rules; by default those in force, as far as they are proved.
 pub(super) fn compile(rules: &[Rule], any: bool) -> Result<RuleSet, Failed> {
     let wanted = |rule: &&Rule| any || rule.state == RuleState::Enforced;
     let rules = rules.iter().filter(wanted).cloned().map(Arc::new).collect();
-    Ok(RuleSet::compile(1, rules, 0.0)?)
+    let set = RuleSet::compile(1, rules, 0.0)?;
+    Ok(if any { set } else { set.limited() })
 }
 
 impl Rewriter {
@@ -70,7 +72,7 @@ impl Rewriter {
         let url = CrawlUrl::parse(line).ok()?;
         match self {
             Rewriter::Ours(set) => {
-                let canonized = set.canonize(&url);
+                let canonized = set.canonize_proved(&url);
                 // A rule that drops two parameters has been applied twice.
                 let mut rules: Vec<String> = Vec::new();
                 for id in canonized.rules.iter().map(ToString::to_string) {

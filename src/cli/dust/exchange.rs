@@ -16,7 +16,8 @@ Examples:
   crawler dust export --format nginx --rules rules.json > dust.conf
   crawler dust export --format clean-param --site example.org >> robots.txt
 
-Rules that a format cannot express are named on standard error and in a comment.";
+Rules that a format cannot express, or that hold in some parts of their site or for some values
+alone, are named on standard error and in a comment.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -54,7 +55,7 @@ pub(in crate::cli) struct ExportArgs {
     /// Only rules of this site
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
-    /// Rules in any state, proved or not
+    /// Rules in any state, proved or not, and everywhere or not
     #[arg(long)]
     any: bool,
     /// Write to this file
@@ -94,7 +95,7 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
             serde_json::to_string_pretty(&file)? + "\n"
         }
         Some(form) => {
-            let exported = export::export(&rules.iter().collect::<Vec<_>>(), form);
+            let exported = export::export(&rules.iter().collect::<Vec<_>>(), form, args.any);
             left_out = exported.left_out;
             exported.text
         }

@@ -114,7 +114,7 @@ fn rules_of_crawl(config: &Config, db: &Db) -> Result<Vec<Rule>, Failed> {
             format!("the crawl in {dir} has learned no rules yet; give a file with --rules FILE"),
         )
     })?;
-    Ok(book.rules().cloned().collect())
+    Ok(book.rules_as_proved())
 }
 
 /// Returns the rule book of a crawl, without its samples.

@@ -153,7 +153,7 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     let url = look::url_of(&args.url)?;
     let rules = super::rules_of(common, args.rules.as_ref())?;
     let set = compile(&rules, false)?;
-    let canonized = set.canonize(&url);
+    let canonized = set.canonize_proved(&url);
     let mut form = url.clone();
     let mut steps = Vec::new();
     for id in &canonized.rules {
@@ -163,6 +163,14 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
         if after != form {
             steps.push((rule, form.to_string(), after.to_string()));
             form = after;
+        }
+    }
+    let mut not_here = Vec::new();
+    for rule in set.rules().iter().filter(|rule| !canonized.rules.contains(&rule.id)) {
+        let Some(why) = rule.limits.reason() else { continue };
+        let after = if rule.site == url.site() { alone(rule, &url)? } else { url.clone() };
+        if after != url {
+            not_here.push((rule, why, after.to_string()));
         }
     }
     let mut idle = Vec::new();
@@ -185,10 +193,18 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
                 json!({ "rule": rule.id, "text": rule.to_string(), "state": rule.state, "after": after })
             })
             .collect();
-        let key = canonized.key.as_str();
+        let not_here: Vec<Value> = not_here
+            .iter()
+            .map(|(rule, why, after)| {
+                json!({ "rule": rule.id, "text": rule.to_string(), "why": why, "after": after })
+            })
+            .collect();
+        let (url, key) = (url.as_str(), canonized.key.as_str());
         println!(
             "{}",
-            json!({ "url": url.as_str(), "key": key, "steps": steps, "not_in_force": idle })
+            json!({
+                "url": url, "key": key, "steps": steps, "not_here": not_here, "not_in_force": idle
+            })
         );
         return Ok(Exit::Complete);
     }
@@ -199,6 +215,9 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     match steps.is_empty() {
         true => println!("  no rule in force touches it: its key is its own"),
         false => println!("  key: {}", canonized.key),
+    }
+    for (rule, why, after) in &not_here {
+        println!("  not here ({why}): {} {rule}\n    would be {after}", rule.id);
     }
     for (rule, after) in &idle {
         println!("  not in force ({}): {} {rule}\n    would be {after}", word(rule.state), rule.id);
