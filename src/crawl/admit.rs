@@ -276,10 +276,17 @@ impl State {
         let mut keys = Vec::new();
         if key != own {
             let proved = rules.proved_key(&url).map(|key| key.fingerprint());
-            if let Some(proved) = proved.filter(|_| !self.checks.awaits(own))
-                && let Some((by, united)) = self.held_by_proved(&rules, &url, (own, proved))?
+            let held = match proved {
+                Some(proved) => self.held_by_proved(&rules, &url, (own, proved))?,
+                None => None,
+            };
+            // Where it is one of those by which these rules would be measured, it may as well prove
+            // the others first.
+            if let Some((by, united)) = &held
+                && !self.checks.awaits(own)
+                && united.hides_alone(&rules)
             {
-                return self.suppress(lease, by, united.numbers(), rules.version(), now);
+                return self.suppress(lease, *by, united.numbers(), rules.version(), now);
             }
             if let Some(by) = self.other_holder(own, key)? {
                 let united = self.united_by(&rules, &url, by)?;
@@ -290,10 +297,8 @@ impl State {
             } else {
                 keys.push(key);
             }
-            if let Some(proved) = proved.filter(|proved| *proved != own)
-                && self.other_holder(own, proved)?.is_none()
-            {
-                keys.push(proved);
+            if held.is_none() {
+                keys.extend(proved.filter(|proved| *proved != own));
             }
         }
         if !keys.is_empty() {

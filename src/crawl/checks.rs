@@ -313,8 +313,8 @@ impl State {
 
     /// Returns what stands for a URL by those of its rules that are proved for it, where others are
     /// not, given the key that it has by them ([`RuleSet::proved_key`]): what they say of it is as
-    /// true as if there were no others. Where it is one of those by which they would be measured,
-    /// it may as well prove the others first.
+    /// true as if there were no others. What stands for it by others alone, since the URL that has
+    /// this key is hidden by a rule that is proved for that one, does not.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -326,7 +326,7 @@ impl State {
     ) -> Result<Option<(Fingerprint, United)>, DbError> {
         let Some(by) = self.other_holder(own, proved)? else { return Ok(None) };
         let united = self.united_by(set, url, by)?;
-        Ok(united.hides_alone(set).then_some((by, united)))
+        Ok(united.is_proved(set).then_some((by, united)))
     }
 
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
@@ -491,7 +491,9 @@ impl State {
         // Suppressed again in favour of what is never fetched, it would come back for ever.
         let proved = set.proved_key(&url).filter(|_| !waits_in_vain);
         let is_held = match proved {
-            Some(key) => self.held_by_proved(set, &url, (own, key.fingerprint()))?.is_some(),
+            Some(key) => self
+                .held_by_proved(set, &url, (own, key.fingerprint()))?
+                .is_some_and(|(_, united)| united.hides_alone(set)),
             None => false,
         };
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
@@ -615,7 +617,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::crawl::readmit::tests::{drop_parameter, open, record, url};
+    use crate::crawl::readmit::tests::{drop_parameter, find, open, record, url};
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::Suppression;
     use crate::dust::validate::Settings;
@@ -689,6 +691,34 @@ mod tests {
         assert!(rounds < 2_000, "it comes to an end");
         assert_eq!(hidden("bad").filter(|form| is_hidden(&state, form)).count(), 0);
         assert!(hidden("good").filter(|form| is_hidden(&state, form)).count() > 300);
+    }
+
+    /// A list at one commit was hidden in favour of the newest one, and fetched in every order
+    /// where that had failed: what hid the plain form was taken for what stood for the others.
+    #[test]
+    fn forms_of_what_is_hidden_where_they_are_not_stand_for_each_other() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (at, order) = (drop_parameter("at"), drop_parameter("order"));
+        let plain = url("http://a.example/list");
+        let mut proven = Proven::of(&at.rule);
+        for n in 0..40 {
+            proven.add(&url(&format!("http://a.example/list?at={n}")), &plain);
+        }
+        let [failed, ..] = places(&url("http://a.example/list?at=1&order=a"), &plain);
+        let standing =
+            Standing { proven: Some(proven), refused: [failed].into(), ..Standing::default() };
+        let rules = [&at, &order].map(|rule| Arc::new(rule.clone()));
+        let set = RuleSet::compile(1, rules.to_vec(), 0.0).unwrap();
+        state.rules.publish(set.standing([(at.id, standing)]));
+        for form in ["", "?at=1", "?at=1&order=a", "?at=1&order=b", "?order=c&at=1"] {
+            find(&mut state, &format!("/list{form}"), now);
+        }
+        let form = |tail: &str| url(&format!("http://a.example/list{tail}"));
+        let hidden = ["", "?at=1", "?at=1&order=a", "?at=1&order=b", "?order=c&at=1"]
+            .map(|tail| is_hidden(&state, &form(tail)));
+        assert_eq!(hidden, [false, true, false, true, true]);
     }
 
     /// Of more URLs than are looked at in one step the later ones were never looked at.

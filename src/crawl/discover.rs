@@ -340,6 +340,10 @@ impl State {
                 continue;
             }
             let Some(united) = self.united_found(met, one, by)? else { continue };
+            if Some(key) == proved && !united.is_proved(set) {
+                free.push(key);
+                continue;
+            }
             let is_hidden = match Some(key) == proved {
                 true => united.hides_alone(set),
                 false => !self.is_fetched_to_check(set, one.own, &united, by)?,

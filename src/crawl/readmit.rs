@@ -319,7 +319,7 @@ pub(super) mod tests {
     }
 
     /// Finds a URL of a.example.
-    fn find(state: &mut State, tail: &str, now: Timestamp) {
+    pub(in crate::crawl) fn find(state: &mut State, tail: &str, now: Timestamp) {
         find_at_once(state, &[tail], now);
     }
 
