@@ -264,14 +264,21 @@ impl State {
             return Ok(());
         }
         self.seen_of.note_audit();
-        // Where a rule is known to fail, nothing more is learned of it.
+        let is_other = known.hides(audited) || known.differs_around(audited);
+        // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&rewritten, &rules) {
+            rules.retain(|rule| set.is_refused(&rewritten, &[*rule]));
+            let finding = match known.judged_by(audited) {
+                Finding::Same if is_other || known.differs_from(audited) => Finding::Unclear,
+                finding => finding,
+            };
+            let pair = Box::new((rewritten, key.clone(), known));
+            self.tell(Tell::Audited(rules, pair, finding, now));
             return Ok(());
         }
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
-        let is_other = known.hides(audited) || known.differs_around(audited);
         // A page that came before the model of its site may have more words than were told then.
         let is_distrusted = set.distrusts(&rules) && !known.is_mute();
         let doubt = (is_other || known.differs_from(audited))

@@ -5,13 +5,17 @@
 //! rule has often held: it is out of force where it failed, and on probation elsewhere. One that
 //! fails in many places holds in none.
 
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
 use super::book::{Entry, RuleBook};
 use super::fetched::Fetched;
-use super::pairs::{FORGIVES_AFTER, POOLED};
+use super::pairs::{FORGIVES_AFTER, POOLED, ShapeRecords};
 use super::proven::{PLACES_MAX, Places, places};
 use super::rule::{RuleId, RuleState};
 use super::shape::ODDS_WRONG;
-use super::validate::Finding;
+use super::validate::{Finding, Settings};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
 
@@ -26,10 +30,47 @@ const ELSEWHERE_MIN: u32 = 10;
 const REFUSED_MAX: usize = 4;
 const AGREED_FOR_EACH: usize = 4;
 
+/// Documents that agree, for each that fails, in a place where a rule has failed, from which on the
+/// place does not explain that: it would fail as seldom in others.
+const AGREED_NO_EXCUSE: usize = 4;
+
+/// Documents of each kind that are told apart in one place.
+const DOCUMENTS_MAX: usize = 64;
+
+/// What was seen of a rule in a place that is taken for one in which it fails.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Excuse {
+    agreed: BTreeSet<u64>,
+    failed: BTreeSet<u64>,
+    /// It fails there as seldom as it would anywhere.
+    is_void: bool,
+}
+
+impl Excuse {
+    /// Takes in what a pair of the place showed of a document; returns true if that makes it no
+    /// excuse any more.
+    fn is_voided_by(&mut self, document: u64, finding: Finding) -> bool {
+        let documents = match finding {
+            Finding::Same => &mut self.agreed,
+            Finding::Failed => &mut self.failed,
+            Finding::Unclear => return false,
+        };
+        if documents.len() < DOCUMENTS_MAX {
+            documents.insert(document);
+        }
+        let is_void = self.agreed.len() >= AGREED_NO_EXCUSE * self.failed.len().max(1);
+        is_void && !std::mem::replace(&mut self.is_void, true)
+    }
+}
+
 impl Entry {
-    /// Takes the rule out of force in some places; in others it must prove itself in each.
-    fn refuse(&mut self, places: impl IntoIterator<Item = u64>) {
-        self.refused.extend(places);
+    /// Takes the rule out of force in some places where a document showed that it fails; in others
+    /// it must prove itself in each.
+    fn refuse(&mut self, places: &[u64], document: u64) {
+        for place in places {
+            self.refused.insert(*place);
+            self.excuses.entry(*place).or_default().failed.insert(document);
+        }
         self.doubted = true;
     }
 
@@ -38,6 +79,13 @@ impl Entry {
         let (part, agreed) = self.proven.as_ref()?.weak_part(here, ELSEWHERE_MIN)?;
         let may_be_accident = agreed >= FORGIVES_AFTER && self.audit.blamed + 1 < FAILURES_MIN;
         (!may_be_accident && self.refused.len() < self.refused_max()).then_some(part)
+    }
+
+    /// Returns true where what the rule loses now and then is dearer than all that it saves.
+    fn costs_more_than_it_saves(&self, settings: &Settings) -> bool {
+        let (evidence, blamed) = (&self.rule.evidence, self.audit.blamed);
+        let audits = evidence.audits_same + evidence.audits_failed;
+        blamed >= FAILURES_MIN && f64::from(blamed) * settings.loss_price >= f64::from(audits)
     }
 
     /// Returns in how many places the rule may fail.
@@ -63,7 +111,9 @@ impl RuleBook {
             (self.agreed_elsewhere(*id) / POOLED, odds)
         });
         let priors: Vec<(u32, f64)> = priors.collect();
-        let blamed = self.least_proved(rules).filter(|_| finding == Finding::Failed);
+        let has_failed = finding == Finding::Failed;
+        let blamed = has_failed.then(|| self.most_suspect(rules, (url, key), &records)).flatten();
+        let alone = has_failed && self.hiding(rules).count() == 1;
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
@@ -74,7 +124,13 @@ impl RuleBook {
                 continue;
             }
             let here = places(url, key);
-            if here.iter().any(|place| entry.refused.contains(place)) {
+            if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
+                if entry.excuses.entry(*place).or_default().is_voided_by(document, finding) {
+                    entry.audit.blamed += 1;
+                    if entry.costs_more_than_it_saves(&self.settings.validate) {
+                        self.retire(*id, "it fails now and then, and not in some parts", now);
+                    }
+                }
                 continue;
             }
             let share = |entry: &Entry| {
@@ -84,6 +140,7 @@ impl RuleBook {
                 self.settings.validate.share_after(agreed, odds)
             };
             let before = share(entry);
+            entry.audit.alone += u32::from(alone);
             match finding {
                 Finding::Same => entry.rule.evidence.audits_same += 1,
                 Finding::Failed => entry.rule.evidence.audits_failed += 1,
@@ -104,34 +161,30 @@ impl RuleBook {
             self.changed |= self.by_pairs && share(entry) < before;
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                if finding == Finding::Failed {
-                    entry.refuse(new);
+                if blamed == Some(*id) {
+                    entry.refuse(&new, document);
                     self.changed = true;
-                    if blamed == Some(*id) && entry.refused.len() > entry.refused_max() {
+                    if entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
                 }
                 continue;
             }
             if self.by_pairs
-                && finding == Finding::Failed
                 && blamed == Some(*id)
                 && let Some(part) = entry.failed_part(&here)
             {
-                entry.refuse([part]);
+                entry.refuse(&[part], document);
                 self.changed = true;
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;
-            // Where several rules led to a wrong key, all are doubted, and the one that was right
-            // least often is blamed. What it loses now and then is dearer than all that it saves.
+            // Where several rules led to a wrong key, all are doubted, and the most suspect one is
+            // blamed.
             entry.audit.blamed += u32::from(blamed == Some(*id));
-            let evidence = &entry.rule.evidence;
-            let audits = evidence.audits_same + evidence.audits_failed;
-            let costs = entry.audit.blamed >= FAILURES_MIN
-                && f64::from(entry.audit.blamed) * self.settings.validate.loss_price
-                    >= f64::from(audits);
-            let broken = entry.audit.record(finding, &self.settings.validate) || costs;
+            let settings = &self.settings.validate;
+            let broken = entry.audit.record(finding, settings);
+            let broken = broken || entry.costs_more_than_it_saves(settings);
             self.changed |= doubted != (entry.audit.sum > 0.0);
             if broken {
                 self.retire(*id, "audits no longer agree", now);
@@ -139,10 +192,27 @@ impl RuleBook {
         }
     }
 
-    /// Returns which of these rules has agreed least often.
-    fn least_proved(&self, rules: &[RuleId]) -> Option<RuleId> {
+    /// Returns which of these rules has most likely led a URL to a wrong key: what has failed
+    /// before where nothing else could have, or else what has agreed least often in its places.
+    fn most_suspect(
+        &self,
+        rules: &[RuleId],
+        (url, key): (&CrawlUrl, &CrawlUrl),
+        records: &ShapeRecords<'_>,
+    ) -> Option<RuleId> {
+        let here = places(url, key);
+        let hazard = |entry: &Entry| {
+            let proven = entry.proven.as_ref();
+            let agreed = proven.and_then(|proven| proven.least_for(url, Some(&here)));
+            let failed = f64::from(entry.audit.alone) + records.odds_wrong(entry);
+            failed / (f64::from(agreed.unwrap_or(entry.agreed())) + 1.0)
+        };
+        let most = self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)));
+        most.map(|entry| entry.rule.id)
+    }
+
+    fn hiding(&self, rules: &[RuleId]) -> impl Iterator<Item = &Entry> {
         let entries = rules.iter().filter_map(|id| self.entries.get(id));
-        let applied = entries.filter(|entry| entry.rule.state.hides());
-        applied.min_by_key(|entry| entry.agreed()).map(|entry| entry.rule.id)
+        entries.filter(|entry| entry.rule.state.hides())
     }
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
+use super::audit::Excuse;
 use super::declared;
 use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
@@ -110,6 +111,9 @@ pub(crate) struct Entry {
     /// Places in which it failed: there it is not applied.
     #[serde(default)]
     pub(crate) refused: BTreeSet<u64>,
+    /// What was seen of it in these since.
+    #[serde(default)]
+    pub(crate) excuses: BTreeMap<u64, Excuse>,
     /// Its trial by pairs.
     #[serde(default)]
     pub(crate) pairs: Pairs,
@@ -144,6 +148,7 @@ impl Entry {
             rule: self.rule.clone(),
             proven: self.proven.clone(),
             refused: self.refused.clone(),
+            excuses: self.excuses.clone(),
             pairs: self.pairs.clone(),
             trial: None,
             ..*self
@@ -251,6 +256,10 @@ impl RuleBook {
                 RuleState::Retired if entry.retry_at <= now => {}
                 RuleState::Retired | RuleState::Suspended => {
                     refuted.insert(*id);
+                    // Where nothing depends on which of two forms exists, both directions say the
+                    // same. It would be believed at once: by the pages that the first one hid.
+                    let inverse = entry.rule.rule.inverse().filter(|_| self.by_pairs);
+                    refuted.extend(inverse.map(|kind| RuleId::of(site, &kind, &entry.rule.scope)));
                 }
             }
         }
@@ -487,6 +496,7 @@ impl RuleBook {
                     retired: 0,
                     proven: None,
                     refused: BTreeSet::new(),
+                    excuses: BTreeMap::new(),
                     pairs: Pairs::default(),
                     doubted: false,
                     trial: None,

@@ -280,16 +280,18 @@ impl RuleBook {
             entry.pairs = Pairs::of(sampled.same);
             entry.proven = sampled.proven;
             entry.refused.clear();
+            entry.excuses.clear();
             self.become_state(id, RuleState::Shadow, "on trial", now);
         }
         self.doubt_due.insert(site);
         Ok(())
     }
 
-    /// Doubts rules that do to a URL what a rule of their site did that was refuted. What is left
-    /// of a wrong rule is proved by the same pages as it was: where a list of so many entries is a
-    /// view like others, the parameter that says how many was dropped for all of its values, and
-    /// then is for each of them, by views without a list and by lists that are shorter.
+    /// Doubts rules that make one page of two URLs of which a rule of their site did that was
+    /// refuted, in either direction. What is left of a wrong rule is proved by the same pages as it
+    /// was: where a list of so many entries is a view like others, the parameter that says how many
+    /// was dropped for all of its values, and then is for each of them, by views without a list and
+    /// by lists that are shorter.
     ///
     /// # Errors
     /// Returns a rule that cannot be used.
@@ -317,9 +319,11 @@ impl RuleBook {
                 let [id] = by[..] else { continue };
                 let looked = looked.entry(id).or_default();
                 *looked += 1;
-                let same =
-                    |rule: &SiteRules| rewrite(rule, &url).is_some_and(|(led, _)| led == key);
-                if *looked <= LOOKS_MAX && refuted.iter().any(same) {
+                let leads = |rule: &SiteRules, from: &CrawlUrl, to: &CrawlUrl| {
+                    rewrite(rule, from).is_some_and(|(led, _)| led == *to)
+                };
+                let unites = |rule: &SiteRules| leads(rule, &url, &key) || leads(rule, &key, &url);
+                if *looked <= LOOKS_MAX && refuted.iter().any(unites) {
                     doubted.insert(id);
                 }
             }

@@ -383,6 +383,22 @@ impl RuleKind {
         RuleKind::DropParameter { names, value, separator: Separator::default() }
     }
 
+    /// Returns the rule that leads back, where there is one: it makes one page of the same URLs.
+    pub(crate) fn inverse(&self) -> Option<RuleKind> {
+        match self.clone() {
+            RuleKind::Substring { from, to, at_start, at_end } if !to.is_empty() => {
+                Some(RuleKind::Substring { from: to, to: from, at_start, at_end })
+            }
+            RuleKind::HostAlias { from, to, from_path, to_path } => Some(RuleKind::HostAlias {
+                from: to,
+                to: from,
+                from_path: to_path,
+                to_path: from_path,
+            }),
+            _ => None,
+        }
+    }
+
     /// Returns a number for the order of application: parameters before substrings, since a
     /// substring rule can hide a parameter.
     pub(crate) fn phase(&self) -> u8 {

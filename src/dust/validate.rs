@@ -382,6 +382,9 @@ pub(crate) struct Audit {
     /// Failures that it is blamed for, of all that it had a part in.
     #[serde(default)]
     pub(crate) blamed: u32,
+    /// Failures that no other rule had a part in.
+    #[serde(default)]
+    pub(crate) alone: u32,
 }
 
 impl Audit {
