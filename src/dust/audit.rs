@@ -65,11 +65,11 @@ impl Excuse {
 
 impl Entry {
     /// Takes the rule out of force in some places where a document showed that it fails; in others
-    /// it must prove itself in each.
-    fn refuse(&mut self, places: &[u64], document: u64) {
-        for place in places {
-            self.refused.insert(*place);
-            self.excuses.entry(*place).or_default().failed.insert(document);
+    /// it must prove itself in each. Where it is blamed, it is counted how often it does.
+    fn refuse(&mut self, places: &[u64], blamed_by: Option<u64>) {
+        self.refused.extend(places);
+        for place in places.iter().filter(|_| blamed_by.is_some()) {
+            self.excuses.entry(*place).or_default().failed.extend(blamed_by);
         }
         self.doubted = true;
     }
@@ -125,7 +125,8 @@ impl RuleBook {
             }
             let here = places(url, key);
             if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
-                if entry.excuses.entry(*place).or_default().is_voided_by(document, finding) {
+                let excuse = entry.excuses.get_mut(place);
+                if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
                     entry.audit.blamed += 1;
                     if entry.costs_more_than_it_saves(&self.settings.validate) {
                         self.retire(*id, "it fails now and then, and not in some parts", now);
@@ -161,10 +162,11 @@ impl RuleBook {
             self.changed |= self.by_pairs && share(entry) < before;
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                if blamed == Some(*id) {
-                    entry.refuse(&new, document);
+                if finding == Finding::Failed {
+                    let is_blamed = blamed == Some(*id);
+                    entry.refuse(&new, is_blamed.then_some(document));
                     self.changed = true;
-                    if entry.refused.len() > entry.refused_max() {
+                    if is_blamed && entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
                 }
@@ -174,7 +176,7 @@ impl RuleBook {
                 && blamed == Some(*id)
                 && let Some(part) = entry.failed_part(&here)
             {
-                entry.refuse(&[part], document);
+                entry.refuse(&[part], Some(document));
                 self.changed = true;
                 continue;
             }
