@@ -3,7 +3,8 @@
 //! A place of the site in which a rule was not proved is opened by the first audit that agrees; one
 //! that disagrees there, or in a place that was opened before, says nothing about those where the
 //! rule has often held: it is out of force where it failed, and on probation elsewhere. One that
-//! fails in many places holds in none.
+//! fails in many places holds in none; nor does one that fails in its places as seldom as it might
+//! anywhere, so that they do not explain it.
 
 use std::collections::BTreeSet;
 
@@ -129,7 +130,11 @@ impl RuleBook {
                 if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
                     entry.audit.blamed += 1;
                     if entry.costs_more_than_it_saves(&self.settings.validate) {
-                        self.retire(*id, "it fails now and then, and not in some parts", now);
+                        self.retire(
+                            *id,
+                            "it fails now and then, in no part more than elsewhere",
+                            now,
+                        );
                     }
                 }
                 continue;

@@ -78,10 +78,11 @@ pub(super) fn table(rules: &[&Rule]) -> String {
     );
     for rule in rules {
         let e = rule.evidence;
+        let limits = rule.limits.reason().map_or(String::new(), |why| format!(" ({why})"));
         let of = |good: u32, bad: u32| format!("{good}/{}", u64::from(good) + u64::from(bad));
         let _ = writeln!(
             out,
-            "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}  {}: {rule}",
+            "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}  {}: {rule}{limits}",
             rule.id.to_string(),
             word(rule.state),
             number(e.documents_same.into()),
