@@ -387,19 +387,27 @@ impl State {
         for url in awaited {
             self.checks.end(url);
         }
-        let mut batch = Batch::default();
         let mut any = false;
+        // What one rule brings back is committed before the next one is looked at: what two of them
+        // set aside would come back twice.
         for rule in set.rules() {
-            any |= (set.is_limited(rule.id) || self.joins_a_closed_host(&rule.rule)?)
-                && self.prove_before_the_end(&mut batch, &set, rule.id)?;
-        }
-        if !any {
-            for rule in set.rules() {
-                any |= self.measure_before_the_end(&mut batch, &set, rule.id)?;
+            let mut batch = Batch::default();
+            if (set.is_limited(rule.id) || self.joins_a_closed_host(&rule.rule)?)
+                && self.prove_before_the_end(&mut batch, &set, rule.id)?
+            {
+                self.commit(batch, now)?;
+                any = true;
             }
         }
         if any {
-            self.commit(batch, now)?;
+            return Ok(true);
+        }
+        for rule in set.rules() {
+            let mut batch = Batch::default();
+            if self.measure_before_the_end(&mut batch, &set, rule.id)? {
+                self.commit(batch, now)?;
+                any = true;
+            }
         }
         Ok(any)
     }
@@ -719,6 +727,41 @@ mod tests {
         let hidden = ["", "?at=1", "?at=1&order=a", "?at=1&order=b", "?order=c&at=1"]
             .map(|tail| is_hidden(&state, &form(tail)));
         assert_eq!(hidden, [false, true, false, true, true]);
+    }
+
+    /// It was put into the queue once for each rule that had set it aside, and fetched as often.
+    #[test]
+    fn what_two_rules_set_aside_comes_back_once() {
+        use crate::crawl::readmit::tests::done;
+        use crate::db::families::seen::Known;
+        use crate::dust::Sketch;
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (at, order) = (drop_parameter("at"), drop_parameter("order"));
+        let page = |tail: &str| url(&format!("http://a.example/list{tail}"));
+        let (plain, held, form) = (page(""), page("?at=1"), page("?at=1&order=a"));
+        let text = Sketch::of_shingles(0..300).map_or(Text::Unknown, Text::Main);
+        let shown = Fetched::Page { text, digest: Some(1), bag: None, junk: false };
+        let mut batch = Batch::default();
+        for page in [&plain, &held] {
+            let fetched = record(page, None, done(shown, false));
+            urls::put(&mut batch, &state.db, page.fingerprint(), &fetched);
+            state.know(&mut batch, page.fingerprint(), Known::Itself);
+        }
+        hide(&mut batch, &state, &form, &plain, at.id);
+        let how = Suppression { rules: vec![at.id.0, order.id.0], at: now };
+        suppressed::put(&mut batch, &state.db, plain.fingerprint(), form.fingerprint(), &how);
+        state.commit(batch, now).unwrap();
+        let mut proven = Proven::of(&order.rule);
+        proven.add(&form, &plain);
+        let of_order = Standing { proven: Some(proven), everywhere: true, ..Standing::default() };
+        let of_at = Standing { on_trial: true, ..Standing::default() };
+        let rules = [&at, &order].map(|rule| Arc::new(rule.clone()));
+        let set = RuleSet::compile(1, rules.to_vec(), 0.0).unwrap();
+        state.rules.publish(set.standing([(at.id, of_at), (order.id, of_order)]));
+        assert!(state.check_rules(now).unwrap() && !is_hidden(&state, &form));
+        assert_eq!(state.counters.queued, 1);
     }
 
     /// Of more URLs than are looked at in one step the later ones were never looked at.
