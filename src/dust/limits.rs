@@ -30,14 +30,16 @@ impl Limits {
 
     /// Returns in words what they are.
     pub fn reason(&self) -> Option<String> {
-        let parts = self.refused.0.len();
         let fewest = self.values.iter().map(|(name, values)| (values.0.len(), name)).min();
-        match (parts, fewest) {
+        match (self.refused.0.len(), fewest) {
             (0, None) => None,
             (0, Some((values, name))) => {
                 Some(format!("of `{name}` few values are proved, and no others: {values}"))
             }
-            _ => Some(format!("it failed in {parts} parts of its site, and holds elsewhere")),
+            (1, _) => Some("it failed in one part of its site, and holds elsewhere".to_owned()),
+            (parts, _) => {
+                Some(format!("it failed in {parts} parts of its site, and holds elsewhere"))
+            }
         }
     }
 
@@ -71,5 +73,29 @@ impl<'de> Deserialize<'de> for Hashes {
                 .map_err(|_| de::Error::custom(format!("`{text}` is no hash: write 16 hex digits")))
         };
         texts.into_iter().map(hash).collect::<Result<_, _>>().map(Hashes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_back_as_they_were_written_and_said_in_words() {
+        let of = |json: &str| serde_json::from_str::<Limits>(json).unwrap();
+        for (json, want) in [
+            ("{}", None),
+            (r#"{"refused":["00000000000000ff"]}"#, Some("it failed in one part of")),
+            (r#"{"refused":["1","ffffffffffffffff"]}"#, Some("it failed in 2 parts of")),
+            (r#"{"values":{"a":["1","2"],"b":["3"]}}"#, Some("of `b` few values are proved")),
+        ] {
+            let limits = of(json);
+            let said = limits.reason();
+            assert_eq!(said.is_some(), want.is_some(), "{json}");
+            assert!(said.unwrap_or_default().starts_with(want.unwrap_or_default()), "{json}");
+            assert_eq!(limits.is_none(), want.is_none());
+            assert_eq!(of(&serde_json::to_string(&limits).unwrap()), limits);
+        }
+        assert!(serde_json::from_str::<Limits>(r#"{"refused":["-1"]}"#).is_err());
     }
 }
