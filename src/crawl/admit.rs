@@ -276,15 +276,13 @@ impl State {
         let mut keys = Vec::new();
         if key != own {
             let proved = rules.proved_key(&url).map(|key| key.fingerprint());
-            let held = match proved {
-                Some(proved) => self.held_by_proved(&rules, &url, (own, proved))?,
-                None => None,
-            };
+            let held = proved.map(|proved| self.held_by_proved(&rules, &url, (own, proved)));
+            let held = held.transpose()?.flatten();
             // Where it is one of those by which these rules would be measured, it may as well prove
             // the others first.
             if let Some((by, united)) = &held
                 && !self.checks.awaits(own)
-                && united.hides_alone(&rules)
+                && !united.is_measured(&rules)
             {
                 return self.suppress(lease, *by, united.numbers(), rules.version(), now);
             }

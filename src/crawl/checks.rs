@@ -149,9 +149,9 @@ impl United {
             && !stands.is_some_and(|(rules, stands)| set.is_doubtful(stands, rules))
     }
 
-    /// Returns true where they suppress one of the two, whatever other rules say of it.
-    pub(super) fn hides_alone(&self, set: &RuleSet) -> bool {
-        self.is_proved(set) && !set.audits(&self.url, &self.rules)
+    /// Returns true where the one that is judged is fetched all the same, to measure them.
+    pub(super) fn is_measured(&self, set: &RuleSet) -> bool {
+        set.audits(&self.url, &self.rules)
     }
 
     /// Returns numbers of the rules in whose name one of the two is suppressed.
@@ -501,7 +501,7 @@ impl State {
         let is_held = match proved {
             Some(key) => self
                 .held_by_proved(set, &url, (own, key.fingerprint()))?
-                .is_some_and(|(_, united)| united.hides_alone(set)),
+                .is_some_and(|(_, united)| !united.is_measured(set)),
             None => false,
         };
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));

@@ -340,12 +340,12 @@ impl State {
                 continue;
             }
             let Some(united) = self.united_found(met, one, by)? else { continue };
-            if Some(key) == proved && !united.is_proved(set) {
-                free.push(key);
-                continue;
-            }
             let is_hidden = match Some(key) == proved {
-                true => united.hides_alone(set),
+                true if !united.is_proved(set) => {
+                    free.push(key);
+                    continue;
+                }
+                true => !united.is_measured(set),
                 false => !self.is_fetched_to_check(set, one.own, &united, by)?,
             };
             if is_hidden {

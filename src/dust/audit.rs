@@ -69,8 +69,10 @@ impl Entry {
     /// it must prove itself in each. Where it is blamed, it is counted how often it does.
     fn refuse(&mut self, places: &[u64], blamed_by: Option<u64>) {
         self.refused.extend(places);
-        for place in places.iter().filter(|_| blamed_by.is_some()) {
-            self.excuses.entry(*place).or_default().failed.extend(blamed_by);
+        if let Some(document) = blamed_by {
+            for place in places {
+                self.excuses.entry(*place).or_default().failed.insert(document);
+            }
         }
         self.doubted = true;
     }
@@ -80,6 +82,12 @@ impl Entry {
         let (part, agreed) = self.proven.as_ref()?.weak_part(here, ELSEWHERE_MIN)?;
         let may_be_accident = agreed >= FORGIVES_AFTER && self.audit.blamed + 1 < FAILURES_MIN;
         (!may_be_accident && self.refused.len() < self.refused_max()).then_some(part)
+    }
+
+    /// Returns how many pairs that agreed speak for a URL in these places.
+    fn agreed_for(&self, url: &CrawlUrl, here: &Places) -> u32 {
+        let least = self.proven.as_ref().and_then(|proven| proven.least_for(url, Some(here)));
+        least.unwrap_or(self.agreed())
     }
 
     /// Returns true where what the rule loses now and then is dearer than all that it saves.
@@ -113,7 +121,8 @@ impl RuleBook {
         });
         let priors: Vec<(u32, f64)> = priors.collect();
         let has_failed = finding == Finding::Failed;
-        let blamed = has_failed.then(|| self.most_suspect(rules, (url, key), &records)).flatten();
+        let here = places(url, key);
+        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), &records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -124,7 +133,6 @@ impl RuleBook {
             if entry.rule.state != RuleState::Enforced {
                 continue;
             }
-            let here = places(url, key);
             if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
                 let excuse = entry.excuses.get_mut(place);
                 if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
@@ -140,9 +148,7 @@ impl RuleBook {
                 continue;
             }
             let share = |entry: &Entry| {
-                let proven = entry.proven.as_ref();
-                let agreed = proven.and_then(|proven| proven.least_for(url, Some(&here)));
-                let agreed = agreed.unwrap_or(entry.agreed()).saturating_add(pooled);
+                let agreed = entry.agreed_for(url, &here).saturating_add(pooled);
                 self.settings.validate.share_after(agreed, odds)
             };
             let before = share(entry);
@@ -204,15 +210,12 @@ impl RuleBook {
     fn most_suspect(
         &self,
         rules: &[RuleId],
-        (url, key): (&CrawlUrl, &CrawlUrl),
+        (url, here): (&CrawlUrl, &Places),
         records: &ShapeRecords<'_>,
     ) -> Option<RuleId> {
-        let here = places(url, key);
         let hazard = |entry: &Entry| {
-            let proven = entry.proven.as_ref();
-            let agreed = proven.and_then(|proven| proven.least_for(url, Some(&here)));
             let failed = f64::from(entry.audit.alone) + records.odds_wrong(entry);
-            failed / (f64::from(agreed.unwrap_or(entry.agreed())) + 1.0)
+            failed / (f64::from(entry.agreed_for(url, here)) + 1.0)
         };
         let most = self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)));
         most.map(|entry| entry.rule.id)

@@ -220,10 +220,12 @@ impl RuleSet {
         let mut proved = None;
         let mut without: Vec<RuleId> = Vec::new();
         loop {
-            let doubtful: BTreeSet<RuleId> = applied.iter().copied().collect();
-            let doubtful = doubtful.into_iter().filter(|rule| self.is_doubtful(url, &[*rule]));
             let known = without.len();
-            without.extend(doubtful);
+            for rule in &applied {
+                if !without.contains(rule) && self.is_doubtful(url, &[*rule]) {
+                    without.push(*rule);
+                }
+            }
             if without.len() == known {
                 return proved.map(|key| (key, applied));
             }

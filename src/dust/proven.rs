@@ -112,8 +112,7 @@ impl Proven {
             RuleKind::SetParameter { name, .. } => std::slice::from_ref(name),
             _ => &[],
         };
-        let values = names.iter().map(|name| (name.clone(), BTreeSet::new())).collect();
-        Proven { values, ..Proven::default() }
+        Proven::for_values(names.iter().map(|name| (name.clone(), BTreeSet::new())).collect())
     }
 
     /// Returns that a rule is proved for these values, by parameter.

@@ -168,17 +168,16 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     }
     let mut not_here = Vec::new();
     for rule in set.rules().iter().filter(|rule| !canonized.rules.contains(&rule.id)) {
-        let Some(why) = rule.limits.reason() else { continue };
-        let after = if rule.site == url.site() { alone(rule, &url)? } else { url.clone() };
-        if after != url {
-            not_here.push((rule, why, after.to_string()));
+        if let Some(why) = rule.limits.reason()
+            && let Some(after) = changed(rule, &url)?
+        {
+            not_here.push((rule, why, after));
         }
     }
     let mut idle = Vec::new();
     for rule in rules.iter().filter(|rule| rule.state != RuleState::Enforced) {
-        let after = if rule.site == url.site() { alone(rule, &url)? } else { url.clone() };
-        if after != url {
-            idle.push((rule, after.to_string()));
+        if let Some(after) = changed(rule, &url)? {
+            idle.push((rule, after));
         }
     }
     if common.json {
@@ -224,6 +223,15 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
         println!("  not in force ({}): {} {rule}\n    would be {after}", word(rule.state), rule.id);
     }
     Ok(Exit::Complete)
+}
+
+/// Returns what a rule of a URL's site alone makes of it, if that is another form.
+fn changed(rule: &Rule, url: &CrawlUrl) -> Result<Option<String>, Failed> {
+    if rule.site != url.site() {
+        return Ok(None);
+    }
+    let after = alone(rule, url)?;
+    Ok((after != *url).then(|| after.to_string()))
 }
 
 /// Returns what a rule alone makes of a URL.
