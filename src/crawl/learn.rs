@@ -1,6 +1,6 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::admit::Admitted;
 use super::checks::{Doubt, United};
@@ -43,6 +43,10 @@ const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// Locations of a sitemap that are looked at for the host that the site prefers.
 const LISTED_MAX: usize = 1_000;
+
+/// URLs that nothing else has led to, from which on a page that an audit fetched leads on where the
+/// one that stands for it does not; one may be a form of the page that no rule knows.
+const NEW_LINKS_MIN: u64 = 2;
 
 /// Redirects that a probe follows.
 const PROBE_HOPS_MAX: u8 = 5;
@@ -106,6 +110,15 @@ impl Looks {
     }
 }
 
+/// Where a page leads.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Leads<'a> {
+    /// What it redirects to.
+    redirect: Option<&'a CrawlUrl>,
+    /// URLs that were queued for it: nothing had led to them before.
+    new: u64,
+}
+
 /// A URL that rules would have suppressed and that was fetched all the same.
 #[derive(Clone, Debug)]
 pub(super) struct Audited {
@@ -116,10 +129,20 @@ pub(super) struct Audited {
     stands: Option<(Vec<RuleId>, CrawlUrl)>,
     /// What it showed.
     audited: Fetched,
+    /// It led to URLs that nothing else had led to.
+    leads_on: bool,
     /// What the one that stands for it had shown.
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
     is_own: bool,
+}
+
+impl Audited {
+    /// Returns true where its text is much like that of the one that stands for it, as that showed
+    /// itself, and it is another page for all that.
+    fn differs_from(&self, known: Fetched) -> bool {
+        known.differs_from(self.audited) || self.leads_on && known.differs_by_rows(self.audited)
+    }
 }
 
 /// A probe with two fetches, until both are there.
@@ -131,7 +154,7 @@ pub(super) struct Pair {
 }
 
 impl State {
-    /// Tells the miner of a page.
+    /// Tells the miner of a page, for which so many new URLs were queued.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -140,7 +163,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
-        facts: &PageFacts,
+        (facts, new): (&PageFacts, u64),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         if !self.learner.is_on() {
@@ -173,8 +196,7 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let leads_to = facts.redirect.as_ref();
-            let shown = (fetched, leads_to);
+            let shown = (fetched, Leads { redirect: facts.redirect.as_ref(), new });
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
         let row = self.next_row();
@@ -210,7 +232,7 @@ impl State {
         batch: &mut Batch,
         (url, own): (&CrawlUrl, Fingerprint),
         key: &CrawlUrl,
-        (fetched, leads_to): (Fetched, Option<&CrawlUrl>),
+        (fetched, leads): (Fetched, Leads<'_>),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let checked = self.checks.end(own);
@@ -249,7 +271,7 @@ impl State {
         let (mut rules, rewritten) = (united.rules, united.url);
         let mut stands = united.stands.filter(|(rules, stands)| set.must_prove(stands, rules));
         let mut audited = fetched;
-        if let Some(to) = leads_to
+        if let Some(to) = leads.redirect
             && let Some(said) = set.uniting(url, to)
         {
             // The site itself says that both are one page, or of one more form that it is the page
@@ -265,27 +287,28 @@ impl State {
         }
         self.seen_of.note_audit();
         let is_other = known.hides(audited) || known.differs_around(audited);
+        let is_own = rewritten == *url && audited == fetched;
+        let leads_on = leads.new >= NEW_LINKS_MIN;
+        let pair = (rewritten, key.clone());
+        let mut told = Audited { rules, pair, stands, audited, leads_on, known, is_own };
+        let differs = is_other || told.differs_from(known);
         // Where a rule is known to fail, it is only counted how often it does.
-        if set.is_refused(&rewritten, &rules) {
-            rules.retain(|rule| set.is_refused(&rewritten, &[*rule]));
+        if set.is_refused(&told.pair.0, &told.rules) {
+            told.rules.retain(|rule| set.is_refused(&told.pair.0, &[*rule]));
             let finding = match known.judged_by(audited) {
-                Finding::Same if is_other || known.differs_from(audited) => Finding::Unclear,
+                Finding::Same if differs => Finding::Unclear,
                 finding => finding,
             };
-            let pair = Box::new((rewritten, key.clone(), known));
-            self.tell(Tell::Audited(rules, pair, finding, now));
+            let pair = Box::new((told.pair.0, told.pair.1, known));
+            self.tell(Tell::Audited(told.rules, pair, finding, now));
             return Ok(());
         }
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
         // A page that came before the model of its site may have more words than were told then.
-        let is_distrusted = set.distrusts(&rules) && !known.is_mute();
-        let doubt = (is_other || known.differs_from(audited))
-            .then(|| self.checks.on_doubt(url, is_other, is_distrusted));
-        let is_own = rewritten == *url && audited == fetched;
-        let pair = (rewritten, key.clone());
-        let told = Audited { rules, pair, stands, audited, known, is_own };
+        let is_distrusted = set.distrusts(&told.rules) && !known.is_mute();
+        let doubt = differs.then(|| self.checks.on_doubt(url, is_other, is_distrusted));
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 self.look_twice(batch, &record.url, told, now)?;
@@ -333,7 +356,7 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, known, is_own } = told;
+        let Audited { mut rules, pair, stands, audited, known, is_own, .. } = told;
         let found = found.unwrap_or_else(|| known.judged_by(audited));
         if found == Finding::Failed
             && is_own
@@ -408,7 +431,7 @@ impl State {
         if is_page && !now_shown.is_contradicted_by(told.audited) {
             let known = told.known;
             let holds = !known.is_contradicted_by(now_shown) && !known.differs_from(now_shown);
-            let differs = is_stable && now_shown.differs_from(told.audited)
+            let differs = is_stable && told.differs_from(now_shown)
                 || holds && now_shown.differs_around(told.audited);
             let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now)
@@ -758,6 +781,10 @@ fn text_of(analysis: &Analysis) -> Text {
         Some(sketch) if !analysis.thin && analysis.model_version > 0 => {
             Text::Main(Sketch { mins: *sketch.bytes(), shingles: analysis.words })
         }
+        _ if analysis.thin && analysis.model_version > 0 => {
+            let words: BTreeSet<u64> = analysis.main_words.iter().copied().collect();
+            Sketch::of_words(words).map_or(Text::Unknown, Text::Thin)
+        }
         _ => Text::Unknown,
     }
 }
@@ -814,7 +841,8 @@ mod tests {
         assert!(known.differs_from(audited));
         let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
         let is_own = true;
-        let told = Audited { rules: vec![id], pair, stands: None, audited, known, is_own };
+        let rules = vec![id];
+        let told = Audited { rules, pair, stands: None, audited, leads_on: false, known, is_own };
         state.tell_verified(told, now_shown, now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
@@ -894,11 +922,21 @@ mod tests {
         /// Lets a form be fetched that has the key of the holder; returns what is known by then of
         /// each rule: pairs that agreed, and pairs that failed or were no evidence.
         fn fetch(&mut self, form: &str, shown: Fetched, leads_to: Option<&str>) -> [(u32, u32); 2] {
-            let (form, leads_to) = (url(form), leads_to.map(url));
+            let leads_to = leads_to.map(url);
+            self.fetch_leading(form, shown, Leads { redirect: leads_to.as_ref(), new: 0 })
+        }
+
+        fn fetch_leading(
+            &mut self,
+            form: &str,
+            shown: Fetched,
+            leads: Leads<'_>,
+        ) -> [(u32, u32); 2] {
+            let form = url(form);
             let set = self.state.rules.snapshot();
             let key = set.canonize(&form).key.into_owned();
             let mut batch = Batch::default();
-            let (own, shown) = (form.fingerprint(), (shown, leads_to.as_ref()));
+            let (own, shown) = (form.fingerprint(), (shown, leads));
             self.state.tell_audit(&mut batch, (&form, own), &key, shown, self.now).unwrap();
             self.state.commit(batch, self.now).unwrap();
             self.known()
@@ -961,6 +999,32 @@ mod tests {
         let french = page(2_000..2_300);
         let of = doubt("http://a.example/d?id=7&lang=fr&sid=2", french);
         assert_eq!(of, [(0, 1), (0, 1)], "of that language nothing is known, nor is it tried now");
+    }
+
+    /// Of artists with a page of text and four works on each page of their list a rule hid all but
+    /// the first pages: titles of a few words were taken for labels.
+    #[test]
+    fn a_page_with_other_rows_that_leads_on_is_another_page() {
+        let list = |rows: std::ops::Range<u64>| {
+            let Fetched::Page { text, junk, .. } = page(0..300) else { panic!("a page") };
+            let bag = Some(Bag::of((0..300).chain(rows)));
+            Fetched::Page { text, digest: None, bag, junk }
+        };
+        let (first, next) = (list(1_000..1_016), list(2_000..2_016));
+        assert!(!first.differs_from(next) && first.differs_by_rows(next));
+        let audit = |shown: Fetched, new: u64| {
+            let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(first, false));
+            let leads = Leads { redirect: None, new };
+            let form = "http://a.example/d?id=7&sid=2";
+            let of = bench.fetch_leading(form, shown, leads);
+            let Some(number) = bench.state.probes.keys().next().copied() else { return of[0] };
+            let flight = bench.state.probes.remove(&number).unwrap();
+            bench.state.probe_came_to(flight.asker, first, bench.now).unwrap();
+            bench.known()[0]
+        };
+        assert_eq!(audit(next, 4), (0, 1));
+        assert_eq!(audit(next, 0), (1, 0), "labels: nothing is there that is not elsewhere");
+        assert_eq!(audit(list(1_000..1_015), 4), (1, 0), "the same list, and forms of its links");
     }
 
     /// A page that did not answer in time refuted the rule under which it stood for others.

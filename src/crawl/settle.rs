@@ -344,7 +344,9 @@ impl State {
             self.seen_of.clusters.note(page, (near::page_id(like), &known.url));
             line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
         }
+        let queued = self.counters.queued;
         let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
+        let new = self.counters.queued.saturating_sub(queued);
         line.rules = version;
         line.follow = follow;
         let withheld = keeps_back(line, visit)
@@ -373,7 +375,7 @@ impl State {
             links: facts.links.len() as u32,
             evidence: evidence(&shown, withheld),
         };
-        self.learn(batch, admitted, answer, facts, now)?;
+        self.learn(batch, admitted, answer, (facts, new), now)?;
         let shows_a_page = shows_a_page(&done);
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));

@@ -113,6 +113,9 @@ impl RuleBook {
         (shown, finding): (Fetched, Finding),
         now: Timestamp,
     ) {
+        if finding == Finding::Failed && shown.is_page() {
+            self.miner.set_apart(url);
+        }
         let records = self.record_of_shapes();
         let document = self.witness(url, shown);
         let priors = rules.iter().map(|id| {
@@ -196,7 +199,7 @@ impl RuleBook {
             // blamed.
             entry.audit.blamed += u32::from(blamed == Some(*id));
             let settings = &self.settings.validate;
-            let broken = entry.audit.record(finding, settings);
+            let broken = entry.audit.record(finding, document, settings);
             let broken = broken || entry.costs_more_than_it_saves(settings);
             self.changed |= doubted != (entry.audit.sum > 0.0);
             if broken {

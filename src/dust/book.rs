@@ -150,6 +150,7 @@ impl Entry {
             refused: self.refused.clone(),
             excuses: self.excuses.clone(),
             pairs: self.pairs.clone(),
+            audit: self.audit.clone(),
             trial: None,
             ..*self
         }

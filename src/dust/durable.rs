@@ -133,11 +133,11 @@ fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
     put_number(&mut out, window.dead.len());
     window.dead.iter().for_each(|url| put_text(&mut out, url));
     put_number(&mut out, window.pages.len());
-    window.pages.iter().for_each(|page| put_page(&mut out, page));
+    window.pages.iter().for_each(|page| put_page(&mut out, page, window.is_apart(&page.url)));
     out
 }
 
-fn put_page(out: &mut Vec<u8>, page: &Page) {
+fn put_page(out: &mut Vec<u8>, page: &Page, is_apart: bool) {
     put_text(out, &page.url);
     let declared = match &page.declared {
         None => 0,
@@ -147,7 +147,8 @@ fn put_page(out: &mut Vec<u8>, page: &Page) {
     let flags = u8::from(page.junk)
         | declared << 1
         | u8::from(page.digest.is_some()) << 3
-        | u8::from(page.bag.is_some()) << 4;
+        | u8::from(page.bag.is_some()) << 4
+        | u8::from(is_apart) << 5;
     out.push(flags);
     if let Some(digest) = page.digest {
         out.extend_from_slice(&digest.to_le_bytes());
@@ -162,8 +163,7 @@ fn put_page(out: &mut Vec<u8>, page: &Page) {
         Text::Unknown => out.push(0),
         Text::Main(sketch) => {
             out.push(1);
-            out.extend_from_slice(&sketch.mins);
-            out.extend_from_slice(&sketch.shingles.to_le_bytes());
+            put_sketch(out, &sketch);
         }
         Text::Page(hashes) => {
             out.push(2);
@@ -178,7 +178,16 @@ fn put_page(out: &mut Vec<u8>, page: &Page) {
             out.push(4);
             out.extend_from_slice(&hash.to_le_bytes());
         }
+        Text::Thin(sketch) => {
+            out.push(5);
+            put_sketch(out, &sketch);
+        }
     }
+}
+
+fn put_sketch(out: &mut Vec<u8>, sketch: &Sketch) {
+    out.extend_from_slice(&sketch.mins);
+    out.extend_from_slice(&sketch.shingles.to_le_bytes());
 }
 
 fn put_number(out: &mut Vec<u8>, number: usize) {
@@ -223,7 +232,13 @@ impl<'a> Reader<'a> {
         std::str::from_utf8(self.take(len)?).map_err(|_| DecodeError::Window(at))
     }
 
-    fn page(&mut self) -> Result<Page, DecodeError> {
+    fn sketch(&mut self) -> Result<Sketch, DecodeError> {
+        let mins: [u8; SLOTS] = self.array()?;
+        Ok(Sketch { mins, shingles: self.number()? })
+    }
+
+    /// Returns a page, and whether it is another one than what stood for it.
+    fn page(&mut self) -> Result<(Page, bool), DecodeError> {
         let url = self.text()?.into();
         let at = self.at;
         let [flags] = self.array()?;
@@ -235,16 +250,15 @@ impl<'a> Reader<'a> {
         };
         let text = match self.array()? {
             [0] => Text::Unknown,
-            [1] => {
-                let mins: [u8; SLOTS] = self.array()?;
-                Text::Main(Sketch { mins, shingles: self.number()? })
-            }
+            [1] => Text::Main(self.sketch()?),
             [2] => Text::Page([self.long()?, self.long()?, self.long()?, self.long()?]),
             [3] => Text::Size(self.number()?, self.number()?),
             [4] => Text::Bytes(self.long()?),
+            [5] => Text::Thin(self.sketch()?),
             _ => return Err(DecodeError::Window(at)),
         };
-        Ok(Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None })
+        let page = Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None };
+        Ok((page, flags & 1 << 5 != 0))
     }
 }
 
@@ -263,7 +277,10 @@ fn decode_window(bytes: &[u8]) -> Result<(Site, Window), DecodeError> {
         window.add_dead(url, usize::MAX);
     }
     for _ in 0..reader.number()? {
-        let page = reader.page()?;
+        let (page, is_apart) = reader.page()?;
+        if is_apart {
+            window.set_apart(&page.url);
+        }
         window.pages.push_back(page);
     }
     if reader.at != bytes.len() {
@@ -288,11 +305,12 @@ mod tests {
                 key: url.clone(),
                 url,
                 status: if i % 7 == 6 { 404 } else { 200 },
-                text: match i % 5 {
+                text: match i % 6 {
                     0 => Text::Main(Sketch::of_shingles(i..i + 30).unwrap()),
                     1 => Text::Page([i, 2, 3, 4]),
                     2 => Text::Size(i as u32, 99),
                     3 => Text::Bytes(i),
+                    4 => Text::Thin(Sketch::of_words(i..i + 5).unwrap()),
                     _ => Text::Unknown,
                 },
                 digest: (i % 3 == 0).then_some(i),
@@ -305,6 +323,10 @@ mod tests {
                 junk: i % 10 == 0,
                 troubled: false,
             });
+        }
+        for i in [3, 6, 12] {
+            let url = CrawlUrl::parse(&format!("http://example.com/{i}?sid={i}")).unwrap();
+            book.miner.set_apart(&url);
         }
         book
     }

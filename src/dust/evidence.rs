@@ -1,8 +1,8 @@
 //! What the crawl tells the miner of each page, and the bounded window of it per site.
 //!
 //! Pages are grouped into documents as they come: evidence is counted in distinct documents, so a
-//! login page or a soft error is one witness however many URLs lead to it. Thin pages and pages
-//! fetched while the host was in trouble are remembered by URL only.
+//! login page or a soft error is one witness however many URLs lead to it. Pages fetched while the
+//! host was in trouble are remembered by URL only, and thin ones belong to no document.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::url::CrawlUrl;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Text {
-    /// Nothing: thin, or not looked at.
+    /// Nothing: not looked at, or not known yet.
     #[default]
     Unknown,
     /// The sketch of its main text.
@@ -31,6 +31,16 @@ pub enum Text {
     /// A hash of all bytes of what is no HTML, such as an image, a PDF or plain text: the same
     /// bytes are the same document, others another one.
     Bytes(u64),
+    /// Thin: the sketch of the distinct words of its main text, few as they are. It speaks for no
+    /// rule; against one it does where another page has other words.
+    Thin(Sketch),
+}
+
+impl Text {
+    /// Returns true where it says which document a page is, or may be.
+    pub(crate) fn is_told(&self) -> bool {
+        !matches!(self, Text::Unknown | Text::Thin(_))
+    }
 }
 
 /// What the site itself says about a page's URL.
@@ -135,6 +145,9 @@ pub(crate) struct Documents {
 /// Documents compared per slice; a slice shared by more holds boilerplate.
 const SLICE_MAX: usize = 64;
 
+/// Pages of a window that are documents of their own; so many would have ended any rule.
+const APART_MAX: usize = 10_000;
+
 /// Stands before the first document of a slice.
 const NONE: Doc = Doc::MAX;
 
@@ -153,7 +166,7 @@ impl Documents {
                 self.of_hash(xxh3_64(&bytes), Known::Hash)
             }
             Text::Bytes(hash) => self.of_hash(*hash, Known::Bytes(*hash)),
-            Text::Size(..) | Text::Unknown => return None,
+            Text::Size(..) | Text::Unknown | Text::Thin(_) => return None,
         };
         self.junk[doc as usize] |= junk;
         self.pages += 1;
@@ -309,6 +322,9 @@ pub(crate) struct Window {
     pub(crate) firsts: HashMap<Doc, u64>,
     /// When the window was last used, in observations of all sites.
     pub(crate) used: u64,
+    /// Hashes of URLs that are another page than the one that stood for them, whatever their main
+    /// texts say: each of these pages is a document of its own.
+    pub(crate) apart: HashSet<u64>,
 }
 
 impl Window {
@@ -321,7 +337,7 @@ impl Window {
         let place = self.dropped + self.pages.len() as u64;
         self.known.insert(hash, place);
         let mut page = page;
-        page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
+        page.doc = document_of(&page, &mut self.documents, &self.apart);
         self.compare_with_first(&page, place);
         self.pages.push_back(page);
         self.total += 1;
@@ -333,6 +349,25 @@ impl Window {
             self.regroup();
         }
         true
+    }
+
+    /// Takes in that a page is another one than what stood for it. Where their main texts are the
+    /// same, and the rows of their lists are not, they were one document until now.
+    pub(crate) fn set_apart(&mut self, url: &str) {
+        let hash = xxh3_64(url.as_bytes());
+        if self.apart.len() >= APART_MAX || !self.apart.insert(hash) {
+            return;
+        }
+        let at = self.known.get(&hash).and_then(|place| place.checked_sub(self.dropped));
+        let at = at.and_then(|at| usize::try_from(at).ok());
+        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)).filter(|p| *p.url == *url) {
+            page.doc = document_of(page, &mut self.documents, &self.apart);
+        }
+    }
+
+    /// Returns true where a page is another one than what stood for it.
+    pub(crate) fn is_apart(&self, url: &str) -> bool {
+        !self.apart.is_empty() && self.apart.contains(&xxh3_64(url.as_bytes()))
     }
 
     /// Compares a page with the first one of its document, if it is another one.
@@ -402,12 +437,21 @@ impl Window {
         for (i, page) in self.pages.iter_mut().enumerate() {
             let place = self.dropped + i as u64;
             self.known.insert(xxh3_64(page.url.as_bytes()), place);
-            page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
+            page.doc = document_of(page, &mut self.documents, &self.apart);
             if let Some(doc) = page.doc {
                 self.firsts.entry(doc).or_insert(place);
             }
         }
     }
+}
+
+/// Returns the document of a page, one of its own where it was set apart.
+fn document_of(page: &Page, documents: &mut Documents, apart: &HashSet<u64>) -> Option<Doc> {
+    let is_apart = !apart.is_empty() && apart.contains(&xxh3_64(page.url.as_bytes()));
+    if is_apart && page.text.is_told() {
+        return Some(documents.of_target(&page.url));
+    }
+    documents.assign(&page.text, page.digests(), page.junk)
 }
 
 impl Page {

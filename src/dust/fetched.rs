@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::evidence::{Page, Text};
-use super::sketch::Likeness;
+use super::sketch::{Likeness, Sketch};
 use super::validate::Finding;
 use crate::content::Bag;
 
@@ -21,6 +21,10 @@ const TITLE_PARTS: u32 = 32;
 /// Differing words are estimated to within a quarter, and a title in place of another one differs
 /// by both: at four times as many words a title is taken for more once in 1,000 times.
 const ESTIMATES: u32 = 4;
+
+/// Words by which lists differ that have two rows of four words in place of two others, which is
+/// less than two titles.
+const ROWS_WORDS_MIN: u32 = 16;
 
 /// Words by which two looks at one page differ where it shows a clock or a counter: one in place of
 /// another counts as two.
@@ -63,11 +67,20 @@ impl Fetched {
         if dead && alive || is_hidden { Finding::Failed } else { agreement(self, audited) }
     }
 
-    /// Returns true for a page without words: a thin one, or one that is no HTML. Where only the
-    /// main text is not known yet there are words.
+    /// Returns true for a page that is neither gone nor an error.
+    pub(crate) fn is_page(self) -> bool {
+        matches!(self, Fetched::Page { junk: false, .. })
+    }
+
+    /// Returns true for a page next to without words: a thin one, or one that is no HTML. Where only
+    /// the main text is not known yet there are words.
     pub(crate) fn is_mute(self) -> bool {
-        let has_text = |text| !matches!(text, Text::Unknown | Text::Bytes(_));
-        matches!(self, Fetched::Page { text, bag: None, junk: false, .. } if !has_text(text))
+        let Fetched::Page { text, bag, junk: false, .. } = self else { return false };
+        match text {
+            Text::Thin(_) => true,
+            Text::Unknown | Text::Bytes(_) => bag.is_none(),
+            Text::Main(_) | Text::Page(_) | Text::Size(..) => false,
+        }
     }
 
     /// Returns true where others can be compared with what this shows.
@@ -87,8 +100,7 @@ impl Fetched {
 
     /// Returns true where one page stood for another that certainly is another one.
     pub(crate) fn hides(self, audited: Fetched) -> bool {
-        matches!(self, Fetched::Page { junk: false, .. })
-            && self.judged_by(audited) == Finding::Failed
+        self.is_page() && self.judged_by(audited) == Finding::Failed
     }
 
     /// Returns true where two fetches showed texts that are much alike, but differ by more words
@@ -97,10 +109,24 @@ impl Fetched {
     pub(crate) fn differs_from(self, other: Fetched) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
         let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
-        let differing = self.bag().zip(other.bag()).map_or(0, |(a, b)| a.differing(&b));
-        (words.abs_diff(others) > most || differing > ESTIMATES * most)
+        (words.abs_diff(others) > most || self.differing(other) > ESTIMATES * most)
             && !self.has_words_of(other)
             && agreement(self, other) != Finding::Failed
+    }
+
+    /// Returns true where two fetches showed texts that are much alike but for as many words as a
+    /// few rows of a list have. By themselves these may be a title; not so where one of the pages
+    /// leads on to what nothing else has led to.
+    pub(crate) fn differs_by_rows(self, other: Fetched) -> bool {
+        self.words().is_some()
+            && other.words().is_some()
+            && self.differing(other) >= ROWS_WORDS_MIN
+            && agreement(self, other) != Finding::Failed
+    }
+
+    /// Estimates how many words are in one of two pages alone.
+    fn differing(self, other: Fetched) -> u32 {
+        self.bag().zip(other.bag()).map_or(0, |(a, b)| a.differing(&b))
     }
 
     /// Returns true where two fetches showed the very same words.
@@ -116,9 +142,18 @@ impl Fetched {
     /// Returns true where two fetches of one page showed the same words, but for those of a clock
     /// or of a counter.
     pub(crate) fn stands_still(self, later: Fetched) -> bool {
-        let bags = self.bag().zip(later.bag());
-        let is_clock = bags.is_some_and(|(a, b)| a.differing(&b) <= CLOCK_WORDS_MAX);
-        self.has_words_of(later) || is_clock && agreement(self, later) == Finding::Same
+        let has_words = self.bag().is_some() && later.bag().is_some();
+        let is_clock = has_words && self.differing(later) <= CLOCK_WORDS_MAX;
+        let is_thin = self.thin().is_some() && self.thin() == later.thin();
+        is_thin || self.has_words_of(later) || is_clock && agreement(self, later) == Finding::Same
+    }
+
+    /// Returns the words of the main text of a thin page.
+    fn thin(self) -> Option<Sketch> {
+        match self {
+            Fetched::Page { text: Text::Thin(words), junk: false, .. } => Some(words),
+            _ => None,
+        }
     }
 
     /// Returns true where two fetches showed a text that is much the same among so many other words
@@ -146,7 +181,7 @@ impl Fetched {
 /// Returns true where a page can bear witness.
 pub(crate) fn speaks(page: &Page) -> bool {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
-    !page.junk && !redirects && page.text != Text::Unknown
+    !page.junk && !redirects && page.text.is_told()
 }
 
 /// Returns true for a page of which nothing is known but that it is there.
@@ -180,8 +215,14 @@ pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
             Likeness::Different => Finding::Failed,
             Likeness::Unsure => Finding::Unclear,
         },
-        (Text::Main(a), Text::Unknown | Text::Bytes(_)) if a.shingles >= SUBSTANTIAL_SHINGLES => {
+        (Text::Main(a), Text::Unknown | Text::Thin(_) | Text::Bytes(_))
+            if a.shingles >= SUBSTANTIAL_SHINGLES =>
+        {
             Finding::Failed
+        }
+        (Text::Thin(a), Text::Thin(b)) => {
+            let other = !known.has_words_of(outcome) && a.compare(&b) == Likeness::Different;
+            if other { Finding::Failed } else { Finding::Unclear }
         }
         (Text::Bytes(a), Text::Bytes(b)) if a == b => Finding::Same,
         (Text::Bytes(_), Text::Bytes(_)) => Finding::Failed,
@@ -236,6 +277,28 @@ mod tests {
         let Fetched::Page { bag, .. } = page(0..300) else { unreachable!("it is a page") };
         let early = Fetched::Page { text: Text::Unknown, digest: Some(1), bag, junk: false };
         assert_eq!(early.judged_by(page(0..300)), Finding::Unclear);
+    }
+
+    /// Of a dictionary in several languages, whose entries have five words each, no translation was
+    /// evidence of anything, and all of them were lost.
+    #[test]
+    fn a_thin_page_is_another_one_where_it_has_other_words_and_never_the_same() {
+        let thin = |words: std::ops::Range<u64>| {
+            let digest = Some(words.start);
+            let text = Sketch::of_words(words).map_or(Text::Unknown, Text::Thin);
+            Fetched::Page { text, digest, bag: None, junk: false }
+        };
+        let entry = thin(0..6);
+        assert_eq!(entry.judged_by(thin(100..106)), Finding::Failed);
+        assert!(entry.hides(thin(100..106)) && entry.is_contradicted_by(thin(100..106)));
+        assert_eq!(entry.judged_by(entry), Finding::Unclear);
+        assert_eq!(entry.judged_by(thin(1..7)), Finding::Unclear, "a counter");
+        assert_eq!(entry.judged_by(thin(100..102)), Finding::Unclear, "too few words");
+        assert_eq!(entry.judged_by(page(0..300)), Finding::Failed);
+        assert_eq!(page(0..300).judged_by(entry), Finding::Failed);
+        assert_eq!(page(0..12).judged_by(entry), Finding::Unclear);
+        assert!(entry.is_mute() && !entry.can_testify());
+        assert!(entry.stands_still(entry) && !entry.stands_still(thin(1..7)));
     }
 
     /// Of images, PDF and plain text nothing was known, so that no rule was proved by them.

@@ -949,6 +949,35 @@ fn what_was_refuted_in_one_direction_is_not_tried_in_the_other() {
     assert!(found(&shown).iter().all(|(_, kind, _)| *kind != inverse), "{:?}", found(&shown));
 }
 
+/// Of shelves with a few books each the order was dropped, of two with more books it was shown that
+/// each order has others of them, and in the next second the same rule was believed for all paths
+/// of shelves, by those that have a few books.
+#[test]
+fn what_was_shown_to_be_two_pages_refutes_the_next_rule_too() {
+    let words = |page: u64| page * 1_000..page * 1_000 + 120;
+    let lists = (0..12).map(|n| (format!("/shelf/{n}"), n));
+    let lists = lists.chain((0..12).map(|n| (format!("/news/{n}"), 100 + n)));
+    let pages = lists.flat_map(|(tail, n)| {
+        let sorted = (format!("{tail}?sort=title"), words(n));
+        [(tail, words(n)), sorted]
+    });
+    let mut shown = Shown::new(pages);
+    let rule = shown.rule("drop parameter \"sort\"").expect("it is found").id;
+    shown.book.enforce(rule, "as the test says", Timestamp::ZERO);
+    for n in 0..2 {
+        let (form, list) = (url(&format!("/shelf/{n}?sort=title")), url(&format!("/shelf/{n}")));
+        let Observation { text, bag, .. } = Shown::observation("/", words(n));
+        let known = Fetched::Page { text, digest: None, bag, junk: false };
+        let found = (known, Finding::Failed);
+        shown.book.audit_result(&[rule], (&form, &list), found, Timestamp::ZERO);
+    }
+    assert_eq!(shown.book.rule(rule).map(|rule| rule.state), Some(RuleState::Retired));
+    shown.book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+    let tried = shown.book.rules().filter(|rule| rule.state == RuleState::Shadow);
+    let tried: Vec<String> = tried.map(Rule::to_string).collect();
+    assert_eq!(tried, ["drop parameter \"sort\" under \"/news/#\""], "nothing speaks against it");
+}
+
 /// Two forms of each of three lists made a rule, and two more forms of one of them proved it: all
 /// that was known of it was three documents.
 #[test]

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::corpus::Corpus;
-use super::evidence::{Declared, Doc, Documents, Observation, Page, Text, Window};
+use super::evidence::{Declared, Doc, Documents, Observation, Page, Window};
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Source};
 use super::search::Search;
 use crate::clock::Timestamp;
@@ -114,6 +114,13 @@ impl Miner {
     pub(crate) fn note_dead(&mut self, url: &CrawlUrl) {
         let dead_max = self.settings.pages_per_site / 4;
         self.weigh_again(&url.site(), |window| window.add_dead(url.as_str(), dead_max));
+    }
+
+    /// Takes in that a URL is another page than what stood for it.
+    pub(crate) fn set_apart(&mut self, url: &CrawlUrl) {
+        if let Some(window) = self.sites.get_mut(&url.site()) {
+            window.set_apart(url.as_str());
+        }
     }
 
     /// Changes the sample of a site, if there is one, and keeps all of them within their bound.
@@ -271,7 +278,7 @@ fn labelled(window: &Window) -> (Vec<(CrawlUrl, Option<Doc>)>, Option<Documents>
         let known = by_url.get(&**target).and_then(|page| page.doc);
         let (url, doc) = if *redirect {
             (&page.url, Some(known.unwrap_or_else(|| documents.of_target(target))))
-        } else if known.is_none() && page.text != Text::Unknown {
+        } else if known.is_none() && page.text.is_told() {
             (target, page.doc)
         } else {
             continue;

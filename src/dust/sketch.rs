@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 /// Number of slots.
 pub const SLOTS: usize = 16;
 
-/// Fewer shingles than this make a page thin: it is no evidence for or against any rule.
+/// Fewer shingles than this make a page thin: it is no evidence for any rule.
 pub const SHINGLES_MIN: u32 = 8;
+
+/// Distinct words from which on a thin page may be evidence against a rule.
+const WORDS_MIN: u32 = 3;
 
 /// Slots that must agree for two texts to be the same. At resemblance 0.8, which a small page with
 /// a counter and an advertisement reaches, fewer agree in 7 of 1,000 comparisons; unrelated texts
@@ -53,6 +56,19 @@ impl Sketch {
     /// Returns the sketch of a text given by the 64-bit hashes of its distinct shingles, or `None`
     /// for a thin page.
     pub fn of_shingles(hashes: impl IntoIterator<Item = u64>) -> Option<Sketch> {
+        let sketch = Sketch::of(hashes);
+        (sketch.shingles >= SHINGLES_MIN).then_some(sketch)
+    }
+
+    /// Returns the sketch of a thin page given by the 64-bit hashes of its distinct words, each of
+    /// which is taken for a shingle, or `None` where there are next to none: then any two pages
+    /// would be different, or the same.
+    pub fn of_words(hashes: impl IntoIterator<Item = u64>) -> Option<Sketch> {
+        let sketch = Sketch::of(hashes);
+        (sketch.shingles >= WORDS_MIN).then_some(sketch)
+    }
+
+    fn of(hashes: impl IntoIterator<Item = u64>) -> Sketch {
         let mut least = [u64::MAX; SLOTS];
         let mut shingles = 0u32;
         for hash in hashes {
@@ -61,7 +77,7 @@ impl Sketch {
             least[slot] = least[slot].min(hash & (u64::MAX >> 4));
             shingles = shingles.saturating_add(1);
         }
-        (shingles >= SHINGLES_MIN).then(|| Sketch { mins: densify(&least), shingles })
+        Sketch { mins: densify(&least), shingles }
     }
 
     /// Returns the number of slots in which two sketches agree.
@@ -111,6 +127,24 @@ mod tests {
     fn a_page_with_few_shingles_has_no_sketch() {
         assert_eq!(text(0, 7), None);
         assert!(text(0, 8).is_some());
+    }
+
+    /// A dictionary of entries of five words each is read in its language, or in none.
+    #[test]
+    fn thin_pages_without_a_word_in_common_are_different_and_others_are_not() {
+        assert_eq!(Sketch::of_words(0..2), None);
+        let words = |from: u64, to: u64| Sketch::of_words(from..to).unwrap();
+        let different = |a: Sketch, b: Sketch| a.compare(&b) == Likeness::Different;
+        let entry = |page: u64| page * 100;
+        let told = |apart: u64| {
+            let pairs = (0..1_000).map(|page| (words(entry(page), entry(page) + 6), page));
+            let pairs =
+                pairs.map(|(a, page)| (a, words(entry(page) + apart, entry(page) + apart + 6)));
+            pairs.filter(|(a, b)| different(*a, *b)).count()
+        };
+        assert!(told(6) > 950, "no word in common: {}", told(6));
+        assert!(told(2) < 50, "four words of eight in common: {}", told(2));
+        assert_eq!(told(0), 0);
     }
 
     #[test]

@@ -375,10 +375,16 @@ pub(super) fn server(url: &CrawlUrl) -> String {
     port.map_or_else(|| url.host_str().to_owned(), |port| format!("{}:{port}", url.host_str()))
 }
 
+/// Documents that are told apart while a rule is in doubt: beyond so many that agree it is not.
+const AGREED_MAX: usize = 256;
+
 /// The running audit of an enforced rule: a cumulative sum of log-likelihood ratios [Page 1954].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Audit {
     pub(crate) sum: f64,
+    /// Documents that have agreed since the last failure, while there is a doubt.
+    #[serde(default)]
+    agreed: BTreeSet<u64>,
     /// Failures that it is blamed for, of all that it had a part in.
     #[serde(default)]
     pub(crate) blamed: u32,
@@ -388,16 +394,32 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    /// Takes in one audit; returns true where the rule no longer holds.
-    pub(crate) fn record(&mut self, finding: Finding, settings: &Settings) -> bool {
+    /// Takes in one audit, and of which document; returns true where the rule no longer holds.
+    /// Further forms of a document that has agreed take nothing from a doubt: they say once more
+    /// what the rule does to it.
+    pub(crate) fn record(&mut self, finding: Finding, document: u64, settings: &Settings) -> bool {
         let (good, bad) = (settings.audit_failure_good, settings.audit_failure_bad);
-        self.sum += match finding {
-            Finding::Same => ((1.0 - bad) / (1.0 - good)).ln(),
-            Finding::Failed => (bad / good).ln(),
-            Finding::Unclear => 0.0,
-        };
-        self.sum = self.sum.max(0.0);
+        match finding {
+            Finding::Same if self.sum > 0.0 && self.is_new(document) => {
+                self.sum += ((1.0 - bad) / (1.0 - good)).ln();
+            }
+            Finding::Failed => {
+                self.agreed.clear();
+                self.sum += (bad / good).ln();
+            }
+            Finding::Same | Finding::Unclear => {}
+        }
+        if self.sum <= 0.0 {
+            self.sum = 0.0;
+            self.agreed.clear();
+        }
         self.sum >= settings.audit_threshold
+    }
+
+    /// Notes a document that agrees; returns true where it had not, or may not have.
+    fn is_new(&mut self, document: u64) -> bool {
+        let has_room = self.agreed.len() < AGREED_MAX;
+        if has_room { self.agreed.insert(document) } else { !self.agreed.contains(&document) }
     }
 }
 
@@ -472,10 +494,31 @@ mod tests {
         let mut audit = Audit::default();
         for i in 0..10_000 {
             let finding = if i % 100 == 0 { Finding::Failed } else { Finding::Same };
-            assert!(!audit.record(finding, &settings), "after {i}");
+            assert!(!audit.record(finding, i, &settings), "after {i}");
         }
         let mut broken = Audit::default();
-        let audits = (1..100).find(|_| broken.record(Finding::Failed, &settings));
+        let audits = (1..100).find(|_| broken.record(Finding::Failed, 1, &settings));
         assert_eq!(audits, Some(3));
+    }
+
+    /// Of a site in six languages the doubt that a translation had raised was gone after some pages
+    /// that are in no other language, each in all six of them.
+    #[test]
+    fn many_forms_of_a_few_documents_take_no_doubt_away() {
+        let settings = Settings::default();
+        let sum_after = |documents: u64| {
+            let mut audit = Audit::default();
+            audit.record(Finding::Failed, 0, &settings);
+            for form in 0..200 {
+                audit.record(Finding::Same, form % documents, &settings);
+            }
+            audit.sum
+        };
+        assert_eq!(sum_after(200), 0.0);
+        assert!(sum_after(9) > sum_after(20) && sum_after(20) > 0.0);
+        let mut audit = Audit::default();
+        (0..2).for_each(|_| _ = audit.record(Finding::Failed, 0, &settings));
+        let forms = (0..10).map(|_| audit.record(Finding::Same, 7, &settings));
+        assert!(forms.last() == Some(false) && audit.record(Finding::Failed, 0, &settings));
     }
 }
