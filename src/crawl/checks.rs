@@ -6,7 +6,7 @@
 //! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
 //! what is still in doubt is fetched, few at first, in growing steps.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -45,6 +45,13 @@ const STEADY_MAX: i32 = -4;
 
 /// One in so many is looked at again all the same.
 const RESTLESS_EVERY: u64 = 16;
+
+/// Forms of a page that are fetched once it stood for another one: where one translation is there,
+/// others may be, whatever rule hides them.
+pub(super) const CONTESTED_FORMS: usize = 8;
+
+/// Pages of which this is remembered.
+const CONTESTED_MAX: usize = 10_000;
 
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
@@ -108,7 +115,20 @@ pub(super) struct Checks {
     /// Rules that needed no more of it under this version.
     enough: HashMap<RuleId, u64>,
     /// Of each site, how far its pages change at a second look.
-    restless: HashMap<Site, i32>,
+    restless: HashMap<Site, Restless>,
+    /// Pages that stood for another one, and how many more of their forms are fetched for that.
+    contested: HashMap<Fingerprint, usize>,
+    /// Those of them whose suppressed forms are to be fetched.
+    contested_due: VecDeque<Fingerprint>,
+}
+
+/// How far the pages of a site change at a second look.
+#[derive(Clone, Copy, Debug, Default)]
+struct Restless {
+    /// Two for each page that changed, and less one for each that did not, within bounds.
+    sum: i32,
+    /// Most words by which two looks at one page differed.
+    words: u32,
 }
 
 /// What makes two URLs one page.
@@ -207,12 +227,13 @@ impl Checks {
 
     /// Returns what is made of a page that is not in every word like the one that stands for it, or
     /// `is_other` than that. Where nothing is known of a site, that one is looked at again; on a
-    /// site whose pages change at each look, a few words more or less say nothing; on one whose
-    /// pages do not, a second look is for rules that are worth it.
+    /// site whose pages change at each look, words more or less say nothing, unless they are more
+    /// than its looks differ by; on one whose pages do not, a second look is for rules that are
+    /// worth it.
     pub(super) fn on_doubt(&self, url: &CrawlUrl, is_other: bool, is_distrusted: bool) -> Doubt {
-        let restless = self.restless.get(&url.site()).copied().unwrap_or(0);
+        let restless = self.restless.get(&url.site()).copied().unwrap_or_default();
         let sampled = xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY);
-        match restless {
+        match restless.sum {
             _ if sampled => Doubt::LooksTwice,
             RESTLESS_MIN.. if !is_other => Doubt::IsSame,
             ..=STEADY_MAX if is_distrusted => Doubt::IsOther,
@@ -220,15 +241,41 @@ impl Checks {
         }
     }
 
-    /// Notes whether a page was the same, word for word, at a second look.
-    pub(super) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool) {
+    /// Returns the most words by which two looks at a page of a URL's site have differed.
+    pub(super) fn changes_by(&self, url: &CrawlUrl) -> u32 {
+        self.restless.get(&url.site()).map_or(0, |restless| restless.words)
+    }
+
+    /// Notes whether a page was the same, word for word, at a second look, and if not, by how many
+    /// words it was another.
+    pub(super) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool, words: u32) {
         let site = url.site();
         if self.restless.len() >= SITES_MAX && !self.restless.contains_key(&site) {
             return;
         }
         let restless = self.restless.entry(site).or_default();
         let step = if is_stable { -1 } else { 2 };
-        *restless = (*restless + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
+        restless.sum = (restless.sum + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
+        restless.words = restless.words.max(words);
+    }
+
+    /// Notes that a page stood for another one.
+    pub(super) fn contest(&mut self, page: Fingerprint) {
+        if self.contested.len() < CONTESTED_MAX && !self.contested.contains_key(&page) {
+            self.contested.insert(page, CONTESTED_FORMS);
+            self.contested_due.push_back(page);
+        }
+    }
+
+    /// Returns true while suppressed forms of such pages are to be fetched.
+    pub(super) fn has_contested(&self) -> bool {
+        !self.contested_due.is_empty()
+    }
+
+    /// Returns true where one more form of a page is to be fetched, and counts it.
+    fn takes_contested(&mut self, page: Fingerprint) -> bool {
+        let left = self.contested.get_mut(&page).filter(|left| **left > 0);
+        left.map(|left| *left -= 1).is_some()
     }
 
     fn has_room(&self, rules: &[RuleId]) -> bool {
@@ -355,7 +402,7 @@ impl State {
             }
             return Ok(goes);
         }
-        if set.audits(url, rules) {
+        if set.audits(url, rules) || self.is_contested(own, by, rules) {
             return Ok(true);
         }
         // Where two are in doubt at once, it would not be known which one has failed.
@@ -363,6 +410,40 @@ impl State {
             return Ok(false);
         }
         self.checks.begin(own, by, rules, false);
+        Ok(true)
+    }
+
+    /// Returns true where a URL is fetched since the page that would stand for it has stood for
+    /// another one.
+    pub(super) fn is_contested(
+        &mut self,
+        own: Fingerprint,
+        by: Fingerprint,
+        rules: &[RuleId],
+    ) -> bool {
+        let takes = self.checks.takes_contested(by);
+        if takes {
+            self.await_audit(own, by, rules);
+        }
+        takes
+    }
+
+    /// Fetches some of what was suppressed in favour of a page that stood for another one; returns
+    /// false where there is none.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn ask_contested(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let Some(page) = self.checks.contested_due.pop_front() else { return Ok(false) };
+        let mut batch = Batch::default();
+        for (form, how) in suppressed::of(&self.db, page, CONTESTED_FORMS)? {
+            let rules: Vec<RuleId> = how.rules.iter().copied().map(RuleId).collect();
+            let takes = !self.checks.awaits(form) && self.checks.takes_contested(page);
+            if takes && self.restore_suppressed(&mut batch, page, form)? {
+                self.await_audit(form, page, &rules);
+            }
+        }
+        self.commit(batch, now)?;
         Ok(true)
     }
 
@@ -927,14 +1008,15 @@ mod tests {
         let mut checks = Checks::default();
         assert_eq!(count(&checks, false, true, Doubt::LooksTwice), 64, "nothing is known yet");
         for url in urls().take(4) {
-            checks.looked_twice(&url, true);
+            checks.looked_twice(&url, true, 0);
         }
         assert!(count(&checks, false, true, Doubt::IsOther) > 50, "its pages stand still");
         assert_eq!(count(&checks, false, false, Doubt::LooksTwice), 64, "a rule that is worth it");
         for url in urls().take(10) {
-            checks.looked_twice(&url, false);
+            checks.looked_twice(&url, false, 50);
         }
         assert!(count(&checks, false, false, Doubt::IsSame) > 50, "its pages change at each look");
+        assert!(urls().all(|url| checks.changes_by(&url) == 50));
         assert_eq!(count(&checks, true, true, Doubt::LooksTwice), 64, "another text is no change");
         let looked = count(&checks, false, true, Doubt::LooksTwice);
         assert!((1..14).contains(&looked), "{looked} of 64 are looked at all the same");

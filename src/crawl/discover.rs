@@ -345,7 +345,7 @@ impl State {
                     free.push(key);
                     continue;
                 }
-                true => !united.is_measured(set),
+                true => !united.is_measured(set) && !self.is_contested(one.own, by, &united.rules),
                 false => !self.is_fetched_to_check(set, one.own, &united, by)?,
             };
             if is_hidden {

@@ -44,10 +44,6 @@ const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(5);
 /// Locations of a sitemap that are looked at for the host that the site prefers.
 const LISTED_MAX: usize = 1_000;
 
-/// URLs that nothing else has led to, from which on a page that an audit fetched leads on where the
-/// one that stands for it does not; one may be a form of the page that no rule knows.
-const NEW_LINKS_MIN: u64 = 2;
-
 /// Redirects that a probe follows.
 const PROBE_HOPS_MAX: u8 = 5;
 
@@ -135,6 +131,8 @@ pub(super) struct Audited {
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
     is_own: bool,
+    /// The page that stands for it.
+    by: Fingerprint,
 }
 
 impl Audited {
@@ -286,11 +284,13 @@ impl State {
             return Ok(());
         }
         self.seen_of.note_audit();
-        let is_other = known.hides(audited) || known.differs_around(audited);
+        let is_other = known.hides(audited)
+            || known.differs_around(audited)
+            || known.differs_beyond(audited, self.checks.changes_by(url));
         let is_own = rewritten == *url && audited == fetched;
-        let leads_on = leads.new >= NEW_LINKS_MIN;
+        let leads_on = leads.new > 0;
         let pair = (rewritten, key.clone());
-        let mut told = Audited { rules, pair, stands, audited, leads_on, known, is_own };
+        let mut told = Audited { rules, pair, stands, audited, leads_on, known, is_own, by };
         let differs = is_other || told.differs_from(known);
         // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&told.pair.0, &told.rules) {
@@ -356,8 +356,11 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, known, is_own, .. } = told;
+        let Audited { mut rules, pair, stands, audited, known, is_own, by, .. } = told;
         let found = found.unwrap_or_else(|| known.judged_by(audited));
+        if found == Finding::Failed && known.is_page() {
+            self.checks.contest(by);
+        }
         if found == Finding::Failed
             && is_own
             && rules.len() > 1
@@ -425,14 +428,19 @@ impl State {
     ) -> Result<(), DbError> {
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
+        let url = &told.pair.0;
         if is_page {
-            self.checks.looked_twice(&told.pair.0, is_stable);
+            let words = told.known.differing(now_shown);
+            self.checks.looked_twice(url, is_stable, words);
         }
+        let changes_by = self.checks.changes_by(url);
         if is_page && !now_shown.is_contradicted_by(told.audited) {
             let known = told.known;
             let holds = !known.is_contradicted_by(now_shown) && !known.differs_from(now_shown);
+            let beyond = |shown: Fetched| shown.differs_beyond(told.audited, changes_by);
             let differs = is_stable && told.differs_from(now_shown)
-                || holds && now_shown.differs_around(told.audited);
+                || holds && now_shown.differs_around(told.audited)
+                || beyond(known) && beyond(now_shown);
             let found = differs.then_some(Finding::Failed);
             self.tell_audited(Audited { known: now_shown, ..told }, found, now)
         } else if !is_page {
@@ -813,6 +821,7 @@ mod tests {
 
     use super::*;
     use crate::content::Bag;
+    use crate::crawl::checks::CONTESTED_FORMS;
     use crate::crawl::learner::{Learner, Mind};
     use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
@@ -842,7 +851,8 @@ mod tests {
         let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
         let is_own = true;
         let rules = vec![id];
-        let told = Audited { rules, pair, stands: None, audited, leads_on: false, known, is_own };
+        let (leads_on, by) = (false, pair.1.fingerprint());
+        let told = Audited { rules, pair, stands: None, audited, leads_on, known, is_own, by };
         state.tell_verified(told, now_shown, now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
@@ -1094,6 +1104,45 @@ mod tests {
         let set_aside = find(&["&lang=es&sid=1", "&lang=it&sid=2", "&lang=it&sid=3"]);
         let aside = Some((by("&lang=fr&sid=1"), vec![lang, sid]));
         assert_eq!(set_aside, [None, aside.clone(), aside], "as many are checked at a time");
+    }
+
+    /// A handbook of which some pages are translated into three languages: the same pages refuted
+    /// the rules of two of them, and the third one hid all that there was in its language.
+    #[test]
+    fn other_forms_of_a_page_that_stood_for_another_one_are_fetched() {
+        let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+        let shown = Fetched::Page { text, bag, junk, digest: Some(1) };
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(shown, false));
+        let form = |n: u32| url(&format!("http://a.example/d?id=7&sid={n}"));
+        let find = |bench: &mut Bench, forms: std::ops::Range<u32>| {
+            let seeds = forms.map(|n| crate::crawl::SeedUrl {
+                url: form(n),
+                priority: None,
+                hops_max: None,
+            });
+            let (seeds, mut batch) = (seeds.collect::<Vec<_>>(), Batch::default());
+            bench.state.discover_seeds(&mut batch, &seeds, bench.now).unwrap();
+            bench.state.commit(batch, bench.now).unwrap();
+        };
+        let hidden = |bench: &Bench, forms: std::ops::Range<u32>| {
+            let record = |n| urls::get(&bench.state.db, form(n).fingerprint()).unwrap().unwrap();
+            forms.filter(|n| matches!(record(*n).state, UrlState::Suppressed { .. })).count()
+        };
+        find(&mut bench, 10..22);
+        let before = hidden(&bench, 10..22);
+        assert!((4..CONTESTED_FORMS).contains(&before), "{before} of 12 are hidden");
+        bench.fetch("http://a.example/d?id=7&sid=2", page(1_000..1_300), None);
+        let number = *bench.state.probes.keys().next().unwrap();
+        let flight = bench.state.probes.remove(&number).unwrap();
+        bench.state.probe_came_to(flight.asker, shown, bench.now).unwrap();
+        assert!(bench.state.is_readmitting());
+        while bench.state.readmit_some(bench.now).unwrap() {}
+        assert_eq!(hidden(&bench, 10..22), 0);
+        // Those that are found later are fetched as well, as many as are left of them.
+        find(&mut bench, 30..42);
+        let later = hidden(&bench, 30..42);
+        find(&mut bench, 50..62);
+        assert!(later < hidden(&bench, 50..62), "{later}");
     }
 
     /// Each audit that did not agree had what stands for it fetched again, however many looked at

@@ -132,7 +132,7 @@ impl State {
 
     /// Returns true while URLs are on their way back.
     pub(super) fn is_readmitting(&self) -> bool {
-        !self.readmit.is_empty() || !self.returning.is_empty()
+        !self.readmit.is_empty() || !self.returning.is_empty() || self.checks.has_contested()
     }
 
     /// Puts some of the URLs that have to come back into the frontier; returns true if there may
@@ -141,6 +141,9 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn readmit_some(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        if self.ask_contested(now)? {
+            return Ok(true);
+        }
         if let Some(by) = self.returning.front().copied() {
             let rows = suppressed::of(&self.db, by, STEP)?;
             let mut batch = Batch::default();

@@ -114,7 +114,7 @@ impl RuleBook {
         now: Timestamp,
     ) {
         if finding == Finding::Failed && shown.is_page() {
-            self.miner.set_apart(url);
+            self.miner.set_apart(url, key);
         }
         let records = self.record_of_shapes();
         let document = self.witness(url, shown);

@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
 use super::live::rewrite;
@@ -63,6 +65,8 @@ pub(crate) struct Corpus<'a> {
     compiled: SiteRules,
     /// Most documents that can speak for a further rule.
     repeated: usize,
+    /// Pages that are two, and of which no more is known.
+    apart: Vec<(CrawlUrl, CrawlUrl)>,
 }
 
 impl<'a> Corpus<'a> {
@@ -84,6 +88,7 @@ impl<'a> Corpus<'a> {
             compiled: SiteRules::compile(&rules)?,
             rules,
             repeated: 0,
+            apart: apart(window),
         };
         for page in &window.pages {
             if page.declared.as_ref().is_some_and(|(redirect, _)| *redirect) {
@@ -132,7 +137,7 @@ impl<'a> Corpus<'a> {
             different > negative_share_max * (different + most_same)
         };
         let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
-        let mut verdict = Verdict::default();
+        let mut verdict = Verdict { different: self.united(&compiled), ..Verdict::default() };
         let mut apart: HashSet<Doc> = HashSet::new();
         for (i, class) in self.classes.iter().enumerate() {
             if !compiled.may_touch(&class.key) {
@@ -167,6 +172,26 @@ impl<'a> Corpus<'a> {
             self.tally(&members, &mut verdict);
         }
         verdict
+    }
+
+    /// Returns a hash for each document that a rule takes for another one, of those that are known
+    /// to be others.
+    fn united(&self, rule: &SiteRules) -> BTreeSet<u64> {
+        let mut united = BTreeSet::new();
+        for (url, key) in &self.apart {
+            let (one, other) = (self.key_of(url.clone()), self.key_of(key.clone()));
+            if one == other || !(rule.may_touch(&one) || rule.may_touch(&other)) {
+                continue;
+            }
+            let led = |url: CrawlUrl| match rewrite(rule, &url) {
+                Some((key, _)) => self.key_of(key),
+                None => url,
+            };
+            if led(one) == led(other) {
+                united.insert(xxh3_64(key.as_str().as_bytes()));
+            }
+        }
+        united
     }
 
     /// Puts a rule in force: keys change, classes merge. Where the rule leads to other views of a
@@ -273,6 +298,16 @@ impl<'a> Corpus<'a> {
             verdict.same.insert(u64::from(kept));
         }
     }
+}
+
+/// Returns the pages of a window that are two by their addresses: those whose text is too short for
+/// a document. The others are documents of their own.
+fn apart(window: &Window) -> Vec<(CrawlUrl, CrawlUrl)> {
+    let is_told = |url: &str| window.find(url).is_some_and(|page| page.text.is_told());
+    let thin = window.apart.values().filter(|apart| !is_told(&apart.url));
+    let parsed = thin
+        .map(|apart| Some((CrawlUrl::parse(&apart.url).ok()?, CrawlUrl::parse(&apart.key).ok()?)));
+    parsed.flatten().collect()
 }
 
 impl Class {

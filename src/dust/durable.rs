@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::book::{Entry, RuleBook, Settings, Spending};
-use super::evidence::{Page, Text, Window};
+use super::evidence::{Apart, Page, Text, Window};
 use super::fetched::Fetched;
 use super::rule::{FORMAT, RuleId, RuleKind, Scope};
 use super::sketch::{SLOTS, Sketch};
@@ -121,7 +121,10 @@ impl RuleBook {
     }
 }
 
-const MAGIC: &[u8; 4] = b"DW02";
+const MAGIC: &[u8; 4] = b"DW03";
+
+/// What samples began with that know of no pages that are set apart.
+const MAGIC_BEFORE: &[u8; 4] = b"DW02";
 
 fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
     let mut out = Vec::with_capacity(window.pages.len() * 96);
@@ -133,11 +136,16 @@ fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
     put_number(&mut out, window.dead.len());
     window.dead.iter().for_each(|url| put_text(&mut out, url));
     put_number(&mut out, window.pages.len());
-    window.pages.iter().for_each(|page| put_page(&mut out, page, window.is_apart(&page.url)));
+    window.pages.iter().for_each(|page| put_page(&mut out, page));
+    put_number(&mut out, window.apart.len());
+    for Apart { url, key } in window.apart.values() {
+        put_text(&mut out, url);
+        put_text(&mut out, key);
+    }
     out
 }
 
-fn put_page(out: &mut Vec<u8>, page: &Page, is_apart: bool) {
+fn put_page(out: &mut Vec<u8>, page: &Page) {
     put_text(out, &page.url);
     let declared = match &page.declared {
         None => 0,
@@ -147,8 +155,7 @@ fn put_page(out: &mut Vec<u8>, page: &Page, is_apart: bool) {
     let flags = u8::from(page.junk)
         | declared << 1
         | u8::from(page.digest.is_some()) << 3
-        | u8::from(page.bag.is_some()) << 4
-        | u8::from(is_apart) << 5;
+        | u8::from(page.bag.is_some()) << 4;
     out.push(flags);
     if let Some(digest) = page.digest {
         out.extend_from_slice(&digest.to_le_bytes());
@@ -237,8 +244,7 @@ impl<'a> Reader<'a> {
         Ok(Sketch { mins, shingles: self.number()? })
     }
 
-    /// Returns a page, and whether it is another one than what stood for it.
-    fn page(&mut self) -> Result<(Page, bool), DecodeError> {
+    fn page(&mut self) -> Result<Page, DecodeError> {
         let url = self.text()?.into();
         let at = self.at;
         let [flags] = self.array()?;
@@ -257,14 +263,14 @@ impl<'a> Reader<'a> {
             [5] => Text::Thin(self.sketch()?),
             _ => return Err(DecodeError::Window(at)),
         };
-        let page = Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None };
-        Ok((page, flags & 1 << 5 != 0))
+        Ok(Page { url, text, digest, bag, declared, junk: flags & 1 != 0, doc: None })
     }
 }
 
 fn decode_window(bytes: &[u8]) -> Result<(Site, Window), DecodeError> {
     let mut reader = Reader { bytes, at: 0 };
-    if reader.array()? != *MAGIC {
+    let magic = reader.array()?;
+    if magic != *MAGIC && magic != *MAGIC_BEFORE {
         return Err(DecodeError::Window(0));
     }
     let site = Site::new(reader.text()?);
@@ -277,11 +283,12 @@ fn decode_window(bytes: &[u8]) -> Result<(Site, Window), DecodeError> {
         window.add_dead(url, usize::MAX);
     }
     for _ in 0..reader.number()? {
-        let (page, is_apart) = reader.page()?;
-        if is_apart {
-            window.set_apart(&page.url);
-        }
+        let page = reader.page()?;
         window.pages.push_back(page);
+    }
+    let apart = if magic == *MAGIC { reader.number()? } else { 0 };
+    for _ in 0..apart {
+        window.set_apart(Apart { url: reader.text()?.into(), key: reader.text()?.into() });
     }
     if reader.at != bytes.len() {
         return Err(DecodeError::Window(reader.at));
@@ -326,7 +333,8 @@ mod tests {
         }
         for i in [3, 6, 12] {
             let url = CrawlUrl::parse(&format!("http://example.com/{i}?sid={i}")).unwrap();
-            book.miner.set_apart(&url);
+            let key = CrawlUrl::parse(&format!("http://example.com/{i}")).unwrap();
+            book.miner.set_apart(&url, &key);
         }
         book
     }
@@ -341,6 +349,20 @@ mod tests {
         assert_eq!(again.encode_site(&site).unwrap(), window);
         let share = |book: &RuleBook| book.miner.window(&site).map(Window::duplicate_share);
         assert_eq!(share(&again), share(&book));
+    }
+
+    #[test]
+    fn a_sample_of_before_is_read() {
+        let (site, mut window) =
+            decode_window(&book().encode_site(&Site::new("example.com")).unwrap()).unwrap();
+        window.apart.clear();
+        window.regroup();
+        let now = encode_window(&site, &window);
+        let mut before = now.clone();
+        before.truncate(now.len() - size_of::<u32>());
+        before[..MAGIC.len()].copy_from_slice(MAGIC_BEFORE);
+        let (site, window) = decode_window(&before).unwrap();
+        assert_eq!(encode_window(&site, &window), now);
     }
 
     #[test]

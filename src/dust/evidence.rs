@@ -146,7 +146,7 @@ pub(crate) struct Documents {
 const SLICE_MAX: usize = 64;
 
 /// Pages of a window that are documents of their own; so many would have ended any rule.
-const APART_MAX: usize = 10_000;
+const APART_MAX: usize = 512;
 
 /// Stands before the first document of a slice.
 const NONE: Doc = Doc::MAX;
@@ -322,9 +322,16 @@ pub(crate) struct Window {
     pub(crate) firsts: HashMap<Doc, u64>,
     /// When the window was last used, in observations of all sites.
     pub(crate) used: u64,
-    /// Hashes of URLs that are another page than the one that stood for them, whatever their main
-    /// texts say: each of these pages is a document of its own.
-    pub(crate) apart: HashSet<u64>,
+    /// URLs that are another page than what their key led to, by their hashes: each of these pages
+    /// is a document of its own, whatever its main text says.
+    pub(crate) apart: BTreeMap<u64, Apart>,
+}
+
+/// A URL, and its key that led to another page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Apart {
+    pub(crate) url: Box<str>,
+    pub(crate) key: Box<str>,
 }
 
 impl Window {
@@ -351,23 +358,20 @@ impl Window {
         true
     }
 
-    /// Takes in that a page is another one than what stood for it. Where their main texts are the
+    /// Takes in that a page is another one than what its key led to. Where their main texts are the
     /// same, and the rows of their lists are not, they were one document until now.
-    pub(crate) fn set_apart(&mut self, url: &str) {
-        let hash = xxh3_64(url.as_bytes());
-        if self.apart.len() >= APART_MAX || !self.apart.insert(hash) {
+    pub(crate) fn set_apart(&mut self, apart: Apart) {
+        let hash = xxh3_64(apart.url.as_bytes());
+        if self.apart.len() >= APART_MAX || self.apart.contains_key(&hash) {
             return;
         }
+        let url = apart.url.clone();
+        self.apart.insert(hash, apart);
         let at = self.known.get(&hash).and_then(|place| place.checked_sub(self.dropped));
         let at = at.and_then(|at| usize::try_from(at).ok());
-        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)).filter(|p| *p.url == *url) {
+        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)).filter(|p| p.url == url) {
             page.doc = document_of(page, &mut self.documents, &self.apart);
         }
-    }
-
-    /// Returns true where a page is another one than what stood for it.
-    pub(crate) fn is_apart(&self, url: &str) -> bool {
-        !self.apart.is_empty() && self.apart.contains(&xxh3_64(url.as_bytes()))
     }
 
     /// Compares a page with the first one of its document, if it is another one.
@@ -446,8 +450,12 @@ impl Window {
 }
 
 /// Returns the document of a page, one of its own where it was set apart.
-fn document_of(page: &Page, documents: &mut Documents, apart: &HashSet<u64>) -> Option<Doc> {
-    let is_apart = !apart.is_empty() && apart.contains(&xxh3_64(page.url.as_bytes()));
+fn document_of(
+    page: &Page,
+    documents: &mut Documents,
+    apart: &BTreeMap<u64, Apart>,
+) -> Option<Doc> {
+    let is_apart = !apart.is_empty() && apart.contains_key(&xxh3_64(page.url.as_bytes()));
     if is_apart && page.text.is_told() {
         return Some(documents.of_target(&page.url));
     }

@@ -22,9 +22,9 @@ const TITLE_PARTS: u32 = 32;
 /// by both: at four times as many words a title is taken for more once in 1,000 times.
 const ESTIMATES: u32 = 4;
 
-/// Words by which lists differ that have two rows of four words in place of two others, which is
-/// less than two titles.
-const ROWS_WORDS_MIN: u32 = 16;
+/// Words by which lists differ of which one has a row of six words more, or of three in place of three
+/// others, which is less than a title.
+const ROWS_WORDS_MIN: u32 = 6;
 
 /// Words by which two looks at one page differ where it shows a clock or a counter: one in place of
 /// another counts as two.
@@ -105,13 +105,18 @@ impl Fetched {
 
     /// Returns true where two fetches showed texts that are much alike, but differ by more words
     /// than a title or a table of contents makes up for: the same page with another advertisement,
-    /// or a list with some entries more, or with others.
+    /// or a list with some entries more, or with others. Of texts so short that a few words are half
+    /// of them, more than a clock has.
     pub(crate) fn differs_from(self, other: Fetched) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
         let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
-        (words.abs_diff(others) > most || self.differing(other) > ESTIMATES * most)
+        let differing_max = match agreement(self, other) {
+            Finding::Failed => return false,
+            Finding::Unclear => CLOCK_WORDS_MAX,
+            Finding::Same => ESTIMATES * most,
+        };
+        (words.abs_diff(others) > most || self.differing(other) > differing_max)
             && !self.has_words_of(other)
-            && agreement(self, other) != Finding::Failed
     }
 
     /// Returns true where two fetches showed texts that are much alike but for as many words as a
@@ -124,8 +129,17 @@ impl Fetched {
             && agreement(self, other) != Finding::Failed
     }
 
+    /// Returns true where two fetches showed texts that are much alike but for more words than a
+    /// title has beside what the pages of their site change by from one look to the next.
+    pub(crate) fn differs_beyond(self, other: Fetched, changes_by: u32) -> bool {
+        let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
+        let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
+        self.differing(other) > ESTIMATES * most + changes_by
+            && agreement(self, other) != Finding::Failed
+    }
+
     /// Estimates how many words are in one of two pages alone.
-    fn differing(self, other: Fetched) -> u32 {
+    pub(crate) fn differing(self, other: Fetched) -> u32 {
         self.bag().zip(other.bag()).map_or(0, |(a, b)| a.differing(&b))
     }
 
@@ -237,6 +251,10 @@ mod tests {
 
     /// A page of words, of which the first ones are its own.
     fn page(words: std::ops::Range<u64>) -> Fetched {
+        page_of(words)
+    }
+
+    fn page_of(words: impl Iterator<Item = u64> + Clone) -> Fetched {
         let bag = Bag::of(words.clone());
         let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
         Fetched::Page { text, digest: None, bag: Some(bag), junk: false }
@@ -260,6 +278,11 @@ mod tests {
         assert!(!others(1_000..1_080).differs_around(others(2_000..2_080)));
         assert!(others(1_000..1_400).differs_around(others(2_000..2_400)));
         assert!(!others(1_000..1_010).differs_from(others(2_000..2_010)));
+        // An entry of nine words before its references, in another language, and with a counter.
+        let entry = |own: std::ops::Range<u64>| page_of(own.chain(1_000..1_014));
+        assert_eq!(entry(0..9).judged_by(entry(100..109)), Finding::Unclear);
+        assert!(entry(0..9).differs_from(entry(100..109)));
+        assert!(!entry(0..9).differs_from(entry(2..11)));
         // What is another text anyway differs by more than words can tell.
         assert!(!list.differs_from(page(5_000..5_400)));
         assert_eq!(list.judged_by(page(5_000..5_300)), Finding::Failed);

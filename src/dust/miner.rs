@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::corpus::Corpus;
-use super::evidence::{Declared, Doc, Documents, Observation, Page, Window};
+use super::evidence::{Apart, Declared, Doc, Documents, Observation, Page, Window};
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Source};
 use super::search::Search;
 use crate::clock::Timestamp;
@@ -116,10 +116,10 @@ impl Miner {
         self.weigh_again(&url.site(), |window| window.add_dead(url.as_str(), dead_max));
     }
 
-    /// Takes in that a URL is another page than what stood for it.
-    pub(crate) fn set_apart(&mut self, url: &CrawlUrl) {
+    /// Takes in that a URL is another page than what its key led to.
+    pub(crate) fn set_apart(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
         if let Some(window) = self.sites.get_mut(&url.site()) {
-            window.set_apart(url.as_str());
+            window.set_apart(Apart { url: url.as_str().into(), key: key.as_str().into() });
         }
     }
 
