@@ -978,6 +978,37 @@ fn what_was_shown_to_be_two_pages_refutes_the_next_rule_too() {
     assert_eq!(tried, ["drop parameter \"sort\" under \"/news/#\""], "nothing speaks against it");
 }
 
+/// Of a catalogue in every order each `next` made a rule of its own with three documents behind it;
+/// these were on trial for ever, and `sort` with thirty documents was not.
+#[test]
+fn a_trial_for_which_nothing_is_fetched_makes_room_for_a_better_rule() {
+    let rule = |name: String, documents: u32| {
+        let kind = RuleKind::drop(vec![name], None);
+        let site = Site::new("example.com");
+        let mut rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+        rule.evidence.documents_same = documents;
+        rule
+    };
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    let state = |book: &RuleBook, id: RuleId| book.entries[&id].rule.state;
+    let place = |book: &mut RuleBook, rules: Vec<Rule>| {
+        let ids: Vec<RuleId> = rules.iter().map(|rule| rule.id).collect();
+        book.import(rules.clone());
+        for rule in rules {
+            book.entries.get_mut(&rule.id).unwrap().rule.evidence = rule.evidence;
+        }
+        book.try_by_pairs(ids.clone(), Timestamp::ZERO).unwrap();
+        ids
+    };
+    let small = place(&mut book, (0..100).map(|n| rule(format!("next{n}"), 3)).collect());
+    assert!(small.iter().all(|id| state(&book, *id) == RuleState::Shadow));
+    let better = place(&mut book, vec![rule("page".into(), 8), rule("sort".into(), 30)]);
+    let better: Vec<RuleState> = better.iter().map(|id| state(&book, *id)).collect();
+    assert_eq!(better, [RuleState::Candidate, RuleState::Shadow]);
+    let left = small.iter().filter(|id| state(&book, **id) == RuleState::Shadow).count();
+    assert_eq!(left, 99);
+}
+
 /// Two forms of each of three lists made a rule, and two more forms of one of them proved it: all
 /// that was known of it was three documents.
 #[test]

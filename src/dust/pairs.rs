@@ -50,6 +50,9 @@ use crate::url::{CrawlUrl, Site};
 /// Rules of one site that are on trial at once; further candidates wait for the next search.
 const TRIALS_MAX: usize = 100;
 
+/// How many times the documents of an idle trial must speak for a candidate that takes its place.
+const IDLE_SUPPORT: u32 = 3;
+
 /// Pairs after which one failure is taken for a page that changed between two fetches.
 pub(super) const FORGIVES_AFTER: u32 = 40;
 
@@ -119,6 +122,11 @@ impl Pairs {
         let forms: BTreeMap<u64, u32> = forms.into_iter().take(DOCUMENTS_MAX).collect();
         let documents = forms.keys().copied().collect();
         Pairs { known, documents, forms, ..Pairs::default() }
+    }
+
+    /// Returns true while nothing was fetched for the trial.
+    fn is_idle(&self) -> bool {
+        self.same + self.failed + self.unclear == 0
     }
 
     /// Takes in that a pair agreed on a document; returns true if it counts. What a rule does to
@@ -270,7 +278,9 @@ impl RuleBook {
             return Ok(());
         };
         let site = first.rule.site.clone();
-        let room = TRIALS_MAX.saturating_sub(self.on_trial(&site).len());
+        let mut candidates = candidates;
+        candidates.sort_by_key(|id| (std::cmp::Reverse(self.support(*id)), *id));
+        let room = self.make_room(&site, &candidates, now);
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
@@ -285,6 +295,29 @@ impl RuleBook {
         }
         self.doubt_due.insert(site);
         Ok(())
+    }
+
+    /// Returns for how many of these candidates, best supported first, a trial can begin. Trials for
+    /// which nothing was ever set aside and fetched end for what has far more behind it.
+    fn make_room(&mut self, site: &Site, candidates: &[RuleId], now: Timestamp) -> usize {
+        let on_trial = self.on_trial(site);
+        let mut room = TRIALS_MAX.saturating_sub(on_trial.len());
+        let is_idle = |id: &RuleId| self.entries.get(id).is_some_and(|entry| entry.pairs.is_idle());
+        // The least supported one first.
+        let idle: Vec<RuleId> = on_trial.into_iter().rev().filter(is_idle).collect();
+        for id in idle {
+            let Some(next) = candidates.get(room) else { break };
+            if self.support(*next) < IDLE_SUPPORT.saturating_mul(self.support(id).max(1)) {
+                break;
+            }
+            self.become_state(id, RuleState::Candidate, "makes room for a better one", now);
+            room += 1;
+        }
+        room
+    }
+
+    fn support(&self, id: RuleId) -> u32 {
+        self.entries.get(&id).map_or(0, |entry| entry.rule.evidence.documents_same)
     }
 
     /// Doubts rules that make one page of two URLs of which a rule of their site did that was
