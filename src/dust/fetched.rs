@@ -22,8 +22,8 @@ const TITLE_PARTS: u32 = 32;
 /// by both: at four times as many words a title is taken for more once in 1,000 times.
 const ESTIMATES: u32 = 4;
 
-/// Words by which lists differ of which one has a row of six words more, or of three in place of three
-/// others, which is less than a title.
+/// Words by which lists differ of which one has a row of six words more, or of three in place of
+/// three others, which is less than a title.
 const ROWS_WORDS_MIN: u32 = 6;
 
 /// Words by which two looks at one page differ where it shows a clock or a counter: one in place of
@@ -72,8 +72,8 @@ impl Fetched {
         matches!(self, Fetched::Page { junk: false, .. })
     }
 
-    /// Returns true for a page next to without words: a thin one, or one that is no HTML. Where only
-    /// the main text is not known yet there are words.
+    /// Returns true for a page with next to no words: thin, or no HTML. Where only the main text is
+    /// not known yet there are words.
     pub(crate) fn is_mute(self) -> bool {
         let Fetched::Page { text, bag, junk: false, .. } = self else { return false };
         match text {
@@ -105,8 +105,8 @@ impl Fetched {
 
     /// Returns true where two fetches showed texts that are much alike, but differ by more words
     /// than a title or a table of contents makes up for: the same page with another advertisement,
-    /// or a list with some entries more, or with others. Of texts so short that a few words are half
-    /// of them, more than a clock has.
+    /// or a list with some entries more, or with others. Where a few words are half of a text, more
+    /// than a clock has.
     pub(crate) fn differs_from(self, other: Fetched) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
         let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);

@@ -297,8 +297,8 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Returns for how many of these candidates, best supported first, a trial can begin. Trials for
-    /// which nothing was ever set aside and fetched end for what has far more behind it.
+    /// Returns for how many of these candidates, best supported first, a trial can begin. Trials
+    /// for which nothing was fetched end for what has far more behind it.
     fn make_room(&mut self, site: &Site, candidates: &[RuleId], now: Timestamp) -> usize {
         let on_trial = self.on_trial(site);
         let mut room = TRIALS_MAX.saturating_sub(on_trial.len());
