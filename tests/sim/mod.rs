@@ -7,6 +7,7 @@
 mod content;
 mod crowd;
 mod declared;
+mod exceptions;
 mod explain;
 mod forms;
 mod found;

@@ -1,0 +1,191 @@
+//! Sites of which nearly all pages are the same under several URLs, and some are not: what a rule is
+//! proved by says nothing of these, and none of them may be lost.
+
+use std::collections::BTreeSet;
+
+use crawler::crawl::DustMode;
+use crawler::url::CrawlUrl;
+
+use super::scripted::{Page, empty};
+
+/// What a URL shows: which document it is, and the page.
+type Shown = Option<(String, String)>;
+
+/// Returns so many words that no other seed has.
+fn words(seed: &str, count: usize) -> String {
+    let word = |n: usize| xxhash_rust::xxh3::xxh3_64(format!("{seed} {n}").as_bytes());
+    (0..count).map(|n| format!("w{:x} ", word(n) >> 24)).collect()
+}
+
+fn link(to: &str, text: &str) -> String {
+    format!("<a href=\"{to}\">{text}</a> ")
+}
+
+fn page(title: &str, body: &str) -> String {
+    format!(
+        "<!doctype html><title>{title}</title><p><a href=/>Home</a></p><h1>{title}</h1>{body}\
+         <p>All rights are reserved by the owners of this site</p>"
+    )
+}
+
+fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
+    let pairs = url.as_url().query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// Crawls a site; returns the documents that were reached, and the number of requests.
+async fn crawl(site: fn(&CrawlUrl) -> Shown, dust: DustMode) -> (BTreeSet<String>, usize) {
+    let mut world = empty();
+    world.dust = dust;
+    let crawled = world
+        .scripted(Vec::new(), move |url| {
+            site(url).map_or(Page::Missing, |(_, html)| Page::Html(html))
+        })
+        .await;
+    let urls = crawled.asked.iter().filter_map(|url| CrawlUrl::parse(url).ok());
+    let documents = urls.filter_map(|url| site(&url)).map(|(document, _)| document);
+    (documents.collect(), crawled.asked.len())
+}
+
+/// Asserts that a crawl with rules loses nothing, and next to no time.
+async fn assert_none_is_lost(site: fn(&CrawlUrl) -> Shown) {
+    let (all, without) = crawl(site, DustMode::Off).await;
+    let (reached, with) = crawl(site, DustMode::Enforce).await;
+    let lost: Vec<&String> = all.difference(&reached).collect();
+    println!("{} documents, {without} requests, {with} with rules, lost: {lost:?}", all.len());
+    assert!(all.len() > 100, "the site is reached: {}", all.len());
+    assert_eq!(lost, Vec::<&String>::new());
+    assert!(with <= without + without / 16 + 16, "{with} requests for {without}");
+}
+
+/// Articles in six further languages, of which a few are translated; the others fall back. Some are
+/// entries of a few words, each of them translated.
+fn wiki(url: &CrawlUrl) -> Shown {
+    const LANGUAGES: [&str; 6] = ["de", "fr", "es", "it", "pl", "nl"];
+    let lang = parameter(url, "lang");
+    let tail = lang.map_or(String::new(), |lang| format!("?lang={lang}"));
+    if url.path() == "/" {
+        let links = (0..80)
+            .step_by(4)
+            .map(|n| link(&format!("/wiki/{n}{tail}"), &words(&n.to_string(), 3)));
+        return Some(("home".into(), page("Wiki", &links.collect::<String>())));
+    }
+    let n: u32 = url.path().strip_prefix("/wiki/")?.parse().ok().filter(|n| *n < 80)?;
+    let is_short = n % 5 == 3;
+    let translated = lang.filter(|_| is_short || n % 12 == 1);
+    let document = format!("article {n} {}", translated.unwrap_or("en"));
+    let text = words(&document, if is_short { 6 } else { 180 });
+    let others = LANGUAGES.map(|lang| link(&format!("/wiki/{n}?lang={lang}"), lang)).concat();
+    let next = (1..5).map(|step| (n * 3 + step * 7) % 80);
+    let next = next.map(|to| link(&format!("/wiki/{to}{tail}"), &words(&to.to_string(), 3)));
+    let body = format!("<p>{others}</p><p>{text}</p><p>{}</p>", next.collect::<String>());
+    Some((document, page(&words(&n.to_string(), 3), &body)))
+}
+
+/// Shelves in eight orders, of which most have a few books and some show their first ten of forty.
+fn shelves(url: &CrawlUrl) -> Shown {
+    const ORDERS: [&str; 8] = ["name", "price", "mark", "date", "ne", "pe", "me", "de"];
+    let books = |shelf: u64| if shelf % 10 == 9 { 40 } else { 3 + shelf % 7 };
+    let title = |shelf: u64, book: u64| words(&format!("title {shelf} {book}"), 4);
+    let path = url.path();
+    if path == "/" {
+        let links = (0..40).map(|n| link(&format!("/shelf/{n}"), &words(&format!("shelf {n}"), 2)));
+        return Some(("home".into(), page("Shop", &links.collect::<String>())));
+    }
+    if let Some(book) = path.strip_prefix("/book/") {
+        let (shelf, _) = book.split_once('-')?;
+        let body =
+            format!("<p>{}</p>{}", words(book, 120), link(&format!("/shelf/{shelf}"), "Shelf"));
+        return Some((format!("book {book}"), page(&words(&format!("title {book}"), 4), &body)));
+    }
+    let shelf: u64 = path.strip_prefix("/shelf/")?.parse().ok().filter(|n| *n < 40)?;
+    let order = parameter(url, "sort").unwrap_or("name");
+    let by = |book: &u64| xxhash_rust::xxh3::xxh3_64(format!("{order} {shelf} {book}").as_bytes());
+    let mut all: Vec<u64> = (0..books(shelf)).collect();
+    all.sort_by_key(by);
+    all.truncate(10);
+    let rows = all.iter().map(|book| {
+        format!("<li>{}</li>", link(&format!("/book/{shelf}-{book}"), &title(shelf, *book)))
+    });
+    let orders = ORDERS.map(|order| link(&format!("/shelf/{shelf}?sort={order}"), order)).concat();
+    let text = words(&format!("about {shelf}"), 60);
+    let body = format!("<p>{text}</p><p>{orders}</p><ul>{}</ul>", rows.collect::<String>());
+    all.sort_unstable();
+    Some((format!("shelf {shelf} {all:?}"), page(&words(&format!("shelf {shelf}"), 2), &body)))
+}
+
+/// Artists, whose works are listed below the same long text, four on a page.
+fn artists(url: &CrawlUrl) -> Shown {
+    let path = url.path();
+    if path == "/" {
+        let links = (0..30).map(|n| link(&format!("/artist/{n}"), &words(&format!("name {n}"), 2)));
+        return Some(("home".into(), page("Artists", &links.collect::<String>())));
+    }
+    if let Some(work) = path.strip_prefix("/work/") {
+        let body = format!("<p>{}</p>", words(work, 170));
+        return Some((format!("work {work}"), page(&words(&format!("title {work}"), 4), &body)));
+    }
+    let artist: u64 = path.strip_prefix("/artist/")?.parse().ok().filter(|n| *n < 30)?;
+    let pages = 1 + artist % 3;
+    let at: u64 = parameter(url, "page").unwrap_or("1").parse().ok()?;
+    let at = at.clamp(1, pages);
+    let rows = (4 * at - 4..4 * at).map(|n| {
+        let title = words(&format!("title {artist}-{n}"), 4);
+        format!("<li>{}</li>", link(&format!("/work/{artist}-{n}"), &title))
+    });
+    let pager = (1..=pages).map(|n| link(&format!("/artist/{artist}?page={n}"), &n.to_string()));
+    let text = words(&format!("life of {artist}"), 260);
+    let rows = rows.collect::<String>();
+    let body = format!("<p>{text}</p><ul>{rows}</ul><p>{}</p>", pager.collect::<String>());
+    Some((format!("artist {artist} {at}"), page(&words(&format!("name {artist}"), 2), &body)))
+}
+
+/// Places with a text of their own and a page for each month, of which one in three shows an event.
+fn calendars(url: &CrawlUrl) -> Shown {
+    let path = url.path();
+    if path == "/" {
+        let links = (0..30).map(|n| link(&format!("/place/{n}"), &words(&format!("place {n}"), 2)));
+        return Some(("home".into(), page("Places", &links.collect::<String>())));
+    }
+    if let Some(event) = path.strip_prefix("/event/") {
+        let body = format!("<p>{}</p>", words(event, 100));
+        return Some((format!("event {event}"), page(&words(&format!("event {event}"), 3), &body)));
+    }
+    let place: u64 = path.strip_prefix("/place/")?.parse().ok().filter(|n| *n < 30)?;
+    let month: u64 = parameter(url, "month").unwrap_or("1").parse().ok().filter(|n| *n < 13)?;
+    let is_on = (place * 13 + month) % 3 == 0;
+    let event = format!("{place}-{month}");
+    let entry = match is_on {
+        true => link(&format!("/event/{event}"), &words(&format!("event {event}"), 6)),
+        false => "No events".to_owned(),
+    };
+    let months = (1..13).map(|n| link(&format!("/place/{place}?month={n}"), &n.to_string()));
+    let text = words(&format!("about {place}"), 140);
+    let body = format!("<p>{text}</p><p>{entry}</p><p>{}</p>", months.collect::<String>());
+    let document = if is_on { format!("place {event}") } else { format!("place {place}") };
+    Some((document, page(&words(&format!("place {place}"), 2), &body)))
+}
+
+/// One page in twelve was translated, and of all translations one in ninety-six was reached: of 47
+/// audits 46 had agreed, most of them forms of the same few articles.
+#[tokio::test(start_paused = true)]
+async fn a_wiki_of_which_some_articles_are_translated_is_read_in_all_languages() {
+    assert_none_is_lost(wiki).await;
+}
+
+/// The rule fell, and was found again in the next second by the pages that had proved it.
+#[tokio::test(start_paused = true)]
+async fn a_shelf_that_shows_its_first_ten_is_read_in_each_order() {
+    assert_none_is_lost(shelves).await;
+}
+
+/// Four titles in place of four others were taken for labels, and the works were lost with them.
+#[tokio::test(start_paused = true)]
+async fn lists_below_a_text_of_their_own_are_read_to_their_end() {
+    assert_none_is_lost(artists).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_month_that_shows_one_event_is_another_page() {
+    assert_none_is_lost(calendars).await;
+}
