@@ -1,5 +1,5 @@
-//! Sites of which nearly all pages are the same under several URLs, and some are not: what a rule is
-//! proved by says nothing of these, and none of them may be lost.
+//! Sites of which nearly all pages are the same under several URLs, and some are not: what a rule
+//! is proved by says nothing of these, and none of them may be lost.
 
 use std::collections::BTreeSet;
 
@@ -173,7 +173,7 @@ async fn a_wiki_of_which_some_articles_are_translated_is_read_in_all_languages()
     assert_none_is_lost(wiki).await;
 }
 
-/// The rule fell, and was found again in the next second by the pages that had proved it.
+/// Of most shelves each order shows the same books.
 #[tokio::test(start_paused = true)]
 async fn a_shelf_that_shows_its_first_ten_is_read_in_each_order() {
     assert_none_is_lost(shelves).await;
@@ -185,6 +185,8 @@ async fn lists_below_a_text_of_their_own_are_read_to_their_end() {
     assert_none_is_lost(artists).await;
 }
 
+/// An event of six words was less than a title, and each of them had a page that nothing else led
+/// to.
 #[tokio::test(start_paused = true)]
 async fn a_month_that_shows_one_event_is_another_page() {
     assert_none_is_lost(calendars).await;
