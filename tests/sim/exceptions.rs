@@ -29,8 +29,8 @@ fn page(title: &str, body: &str) -> String {
 }
 
 fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
-    let pairs = url.as_url().query()?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    let mut pairs = url.as_url().query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// Crawls a site; returns the documents that were reached, and the number of requests.
@@ -153,7 +153,7 @@ fn calendars(url: &CrawlUrl) -> Shown {
     }
     let place: u64 = path.strip_prefix("/place/")?.parse().ok().filter(|n| *n < 30)?;
     let month: u64 = parameter(url, "month").unwrap_or("1").parse().ok().filter(|n| *n < 13)?;
-    let is_on = (place * 13 + month) % 3 == 0;
+    let is_on = (place * 13 + month).is_multiple_of(3);
     let event = format!("{place}-{month}");
     let entry = match is_on {
         true => link(&format!("/event/{event}"), &words(&format!("event {event}"), 6)),
