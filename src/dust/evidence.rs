@@ -344,7 +344,7 @@ impl Window {
         let place = self.dropped + self.pages.len() as u64;
         self.known.insert(hash, place);
         let mut page = page;
-        page.doc = document_of(&page, &mut self.documents, &self.apart);
+        page.doc = document_of(&page, hash, &mut self.documents, &self.apart);
         self.compare_with_first(&page, place);
         self.pages.push_back(page);
         self.total += 1;
@@ -365,21 +365,29 @@ impl Window {
         if self.apart.len() >= APART_MAX || self.apart.contains_key(&hash) {
             return;
         }
-        let url = apart.url.clone();
+        let at = self.find_at(hash, &apart.url);
         self.apart.insert(hash, apart);
-        let at = self.known.get(&hash).and_then(|place| place.checked_sub(self.dropped));
-        let at = at.and_then(|at| usize::try_from(at).ok());
-        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)).filter(|p| p.url == url) {
-            page.doc = document_of(page, &mut self.documents, &self.apart);
+        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)) {
+            page.doc = document_of(page, hash, &mut self.documents, &self.apart);
         }
+    }
+
+    /// Returns where a page stands now, given its place counted from the first page ever kept.
+    fn at(&self, place: u64) -> Option<usize> {
+        place.checked_sub(self.dropped).and_then(|at| usize::try_from(at).ok())
+    }
+
+    /// Returns where the page of a URL stands, given the hash of the URL.
+    fn find_at(&self, hash: u64, url: &str) -> Option<usize> {
+        let at = self.at(*self.known.get(&hash)?)?;
+        self.pages.get(at).filter(|page| *page.url == *url).map(|_| at)
     }
 
     /// Compares a page with the first one of its document, if it is another one.
     fn compare_with_first(&mut self, page: &Page, place: u64) {
         let Some(doc) = page.doc.filter(|_| !page.junk) else { return };
         let first = *self.firsts.entry(doc).or_insert(place);
-        let first = first.checked_sub(self.dropped).and_then(|at| usize::try_from(at).ok());
-        if let Some(first) = first.and_then(|at| self.pages.get(at)) {
+        if let Some(first) = self.at(first).and_then(|at| self.pages.get(at)) {
             self.promising |= self.differences.note(doc, &first.url, &page.url);
         }
     }
@@ -409,9 +417,7 @@ impl Window {
 
     /// Returns the page of a URL.
     pub(crate) fn find(&self, url: &str) -> Option<&Page> {
-        let at = self.known.get(&xxh3_64(url.as_bytes()))?.checked_sub(self.dropped)?;
-        let page = self.pages.get(usize::try_from(at).ok()?);
-        page.filter(|page| *page.url == *url)
+        self.pages.get(self.find_at(xxh3_64(url.as_bytes()), url)?)
     }
 
     /// Returns the share of pages whose document was seen before under another URL.
@@ -440,8 +446,9 @@ impl Window {
         self.firsts.clear();
         for (i, page) in self.pages.iter_mut().enumerate() {
             let place = self.dropped + i as u64;
-            self.known.insert(xxh3_64(page.url.as_bytes()), place);
-            page.doc = document_of(page, &mut self.documents, &self.apart);
+            let hash = xxh3_64(page.url.as_bytes());
+            self.known.insert(hash, place);
+            page.doc = document_of(page, hash, &mut self.documents, &self.apart);
             if let Some(doc) = page.doc {
                 self.firsts.entry(doc).or_insert(place);
             }
@@ -449,14 +456,14 @@ impl Window {
     }
 }
 
-/// Returns the document of a page, one of its own where it was set apart.
+/// Returns the document of a page whose URL has this hash, one of its own where it was set apart.
 fn document_of(
     page: &Page,
+    hash: u64,
     documents: &mut Documents,
     apart: &BTreeMap<u64, Apart>,
 ) -> Option<Doc> {
-    let is_apart = !apart.is_empty() && apart.contains_key(&xxh3_64(page.url.as_bytes()));
-    if is_apart && page.text.is_told() {
+    if page.text.is_told() && apart.contains_key(&hash) {
         return Some(documents.of_target(&page.url));
     }
     documents.assign(&page.text, page.digests(), page.junk)

@@ -109,7 +109,7 @@ impl Fetched {
     /// than a clock has.
     pub(crate) fn differs_from(self, other: Fetched) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
-        let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
+        let most = title_words_max(words, others);
         let differing_max = match agreement(self, other) {
             Finding::Failed => return false,
             Finding::Unclear => CLOCK_WORDS_MAX,
@@ -133,8 +133,7 @@ impl Fetched {
     /// title has beside what the pages of their site change by from one look to the next.
     pub(crate) fn differs_beyond(self, other: Fetched, changes_by: u32) -> bool {
         let (Some(words), Some(others)) = (self.words(), other.words()) else { return false };
-        let most = TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS);
-        self.differing(other) > ESTIMATES * most + changes_by
+        self.differing(other) > ESTIMATES * title_words_max(words, others) + changes_by
             && agreement(self, other) != Finding::Failed
     }
 
@@ -190,6 +189,11 @@ impl Fetched {
             _ => None,
         }
     }
+}
+
+/// Returns how many words more a title or a table of contents may make of two texts of so many.
+fn title_words_max(words: u32, others: u32) -> u32 {
+    TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS)
 }
 
 /// Returns true where a page can bear witness.

@@ -28,6 +28,23 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
+/// Returns the page that leads to so many others.
+fn home(title: &str, folder: &str, pages: u32) -> Shown {
+    let links = (0..pages).map(|n| link(&format!("/{folder}/{n}"), &name(folder, n.into())));
+    Some(("home".into(), page(title, &links.collect::<String>())))
+}
+
+/// Returns the name of what the home page leads to.
+fn name(folder: &str, n: u64) -> String {
+    words(&format!("{folder} {n}"), 2)
+}
+
+/// Returns a page that lists lead to, with a text of so many words.
+fn item(kind: &str, id: &str, count: usize) -> Shown {
+    let body = format!("<p>{}</p>", words(id, count));
+    Some((format!("{kind} {id}"), page(&words(&format!("title {id}"), 4), &body)))
+}
+
 fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
     let mut pairs = url.as_url().query()?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
@@ -86,17 +103,13 @@ fn wiki(url: &CrawlUrl) -> Shown {
 fn shelves(url: &CrawlUrl) -> Shown {
     const ORDERS: [&str; 8] = ["name", "price", "mark", "date", "ne", "pe", "me", "de"];
     let books = |shelf: u64| if shelf % 10 == 9 { 40 } else { 3 + shelf % 7 };
-    let title = |shelf: u64, book: u64| words(&format!("title {shelf} {book}"), 4);
+    let title = |shelf: u64, book: u64| words(&format!("title {shelf}-{book}"), 4);
     let path = url.path();
     if path == "/" {
-        let links = (0..40).map(|n| link(&format!("/shelf/{n}"), &words(&format!("shelf {n}"), 2)));
-        return Some(("home".into(), page("Shop", &links.collect::<String>())));
+        return home("Shop", "shelf", 40);
     }
     if let Some(book) = path.strip_prefix("/book/") {
-        let (shelf, _) = book.split_once('-')?;
-        let body =
-            format!("<p>{}</p>{}", words(book, 120), link(&format!("/shelf/{shelf}"), "Shelf"));
-        return Some((format!("book {book}"), page(&words(&format!("title {book}"), 4), &body)));
+        return item("book", book, 120);
     }
     let shelf: u64 = path.strip_prefix("/shelf/")?.parse().ok().filter(|n| *n < 40)?;
     let order = parameter(url, "sort").unwrap_or("name");
@@ -111,19 +124,17 @@ fn shelves(url: &CrawlUrl) -> Shown {
     let text = words(&format!("about {shelf}"), 60);
     let body = format!("<p>{text}</p><p>{orders}</p><ul>{}</ul>", rows.collect::<String>());
     all.sort_unstable();
-    Some((format!("shelf {shelf} {all:?}"), page(&words(&format!("shelf {shelf}"), 2), &body)))
+    Some((format!("shelf {shelf} {all:?}"), page(&name("shelf", shelf), &body)))
 }
 
 /// Artists, whose works are listed below the same long text, four on a page.
 fn artists(url: &CrawlUrl) -> Shown {
     let path = url.path();
     if path == "/" {
-        let links = (0..30).map(|n| link(&format!("/artist/{n}"), &words(&format!("name {n}"), 2)));
-        return Some(("home".into(), page("Artists", &links.collect::<String>())));
+        return home("Artists", "artist", 30);
     }
-    if let Some(work) = path.strip_prefix("/work/") {
-        let body = format!("<p>{}</p>", words(work, 170));
-        return Some((format!("work {work}"), page(&words(&format!("title {work}"), 4), &body)));
+    if let Some(piece) = path.strip_prefix("/piece/") {
+        return item("piece", piece, 170);
     }
     let artist: u64 = path.strip_prefix("/artist/")?.parse().ok().filter(|n| *n < 30)?;
     let pages = 1 + artist % 3;
@@ -131,25 +142,23 @@ fn artists(url: &CrawlUrl) -> Shown {
     let at = at.clamp(1, pages);
     let rows = (4 * at - 4..4 * at).map(|n| {
         let title = words(&format!("title {artist}-{n}"), 4);
-        format!("<li>{}</li>", link(&format!("/work/{artist}-{n}"), &title))
+        format!("<li>{}</li>", link(&format!("/piece/{artist}-{n}"), &title))
     });
     let pager = (1..=pages).map(|n| link(&format!("/artist/{artist}?page={n}"), &n.to_string()));
     let text = words(&format!("life of {artist}"), 260);
     let rows = rows.collect::<String>();
     let body = format!("<p>{text}</p><ul>{rows}</ul><p>{}</p>", pager.collect::<String>());
-    Some((format!("artist {artist} {at}"), page(&words(&format!("name {artist}"), 2), &body)))
+    Some((format!("artist {artist} {at}"), page(&name("artist", artist), &body)))
 }
 
 /// Places with a text of their own and a page for each month, of which one in three shows an event.
 fn calendars(url: &CrawlUrl) -> Shown {
     let path = url.path();
     if path == "/" {
-        let links = (0..30).map(|n| link(&format!("/place/{n}"), &words(&format!("place {n}"), 2)));
-        return Some(("home".into(), page("Places", &links.collect::<String>())));
+        return home("Places", "place", 30);
     }
     if let Some(event) = path.strip_prefix("/event/") {
-        let body = format!("<p>{}</p>", words(event, 100));
-        return Some((format!("event {event}"), page(&words(&format!("event {event}"), 3), &body)));
+        return item("event", event, 100);
     }
     let place: u64 = path.strip_prefix("/place/")?.parse().ok().filter(|n| *n < 30)?;
     let month: u64 = parameter(url, "month").unwrap_or("1").parse().ok().filter(|n| *n < 13)?;
@@ -163,7 +172,7 @@ fn calendars(url: &CrawlUrl) -> Shown {
     let text = words(&format!("about {place}"), 140);
     let body = format!("<p>{text}</p><p>{entry}</p><p>{}</p>", months.collect::<String>());
     let document = if is_on { format!("place {event}") } else { format!("place {place}") };
-    Some((document, page(&words(&format!("place {place}"), 2), &body)))
+    Some((document, page(&name("place", place), &body)))
 }
 
 /// One page in twelve was translated, and of all translations one in ninety-six was reached: of 47
