@@ -19,6 +19,10 @@ const COUNTERS: usize = 32;
 /// Words that may be others around a text, however short it is.
 const AROUND_MIN: u32 = 48;
 
+/// Cosine from which two changes are of much the same words: where they have nothing in common it
+/// deviates from none by a fifth.
+const COSINE_MIN: f64 = 0.8;
+
 /// A multiset of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bag {
@@ -72,8 +76,15 @@ impl Bag {
     /// than once, and too many where some are there often, as each counts with its square. 0 for
     /// the same words.
     pub fn differing(&self, other: &Bag) -> u32 {
-        let apart = |(a, b): (&i8, &i8)| u32::from(a.abs_diff(*b)).pow(2);
-        self.counters.iter().zip(&other.counters).map(apart).sum()
+        self.change_to(other).words()
+    }
+
+    /// Returns which words make another bag of this one, as far as that can be compared with other
+    /// such changes.
+    pub fn change_to(&self, other: &Bag) -> Change {
+        Change(std::array::from_fn(|at| {
+            i16::from(other.counters[at]) - i16::from(self.counters[at])
+        }))
     }
 
     /// Whether two pages with the same text of so many words show so many others around it that
@@ -81,6 +92,27 @@ impl Bag {
     /// the form is text. Another advertisement has fewer words than a text.
     pub fn differs_around(&self, other: &Bag, text: u32) -> bool {
         self.differing(other) > text.max(AROUND_MIN)
+    }
+}
+
+/// The words by which one page differs from another, those that come and those that go: a vector
+/// whose squared length estimates their number, and which points the same way for the same words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change([i16; COUNTERS]);
+
+impl Change {
+    /// Estimates how many words they are, as [`Bag::differing`] does.
+    pub fn words(&self) -> u32 {
+        self.0.iter().map(|count| u32::from(count.unsigned_abs()).pow(2)).sum()
+    }
+
+    /// Returns true where two pairs of pages differ by much the same words, whichever page of each
+    /// pair is the one that has them.
+    pub fn is_like(&self, other: &Change) -> bool {
+        let product = |(a, b): (&i16, &i16)| i64::from(*a) * i64::from(*b);
+        let inner: i64 = self.0.iter().zip(&other.0).map(product).sum();
+        let lengths = f64::from(self.words()) * f64::from(other.words());
+        inner.unsigned_abs() as f64 >= COSINE_MIN * lengths.sqrt() && inner != 0
     }
 }
 
@@ -111,6 +143,30 @@ mod tests {
             assert!(bias.abs() < 0.04, "bias {bias} of {words}");
             assert!((0.20..0.30).contains(&error), "error {error} of {words}");
         }
+    }
+
+    #[test]
+    fn changes_by_the_same_words_are_alike_and_those_by_others_are_not() {
+        // A notice stands on the page as it is printed, and fewer links to its parts.
+        let printed = |page: u64, links: usize| {
+            let text = || page * 1_000..page * 1_000 + 200;
+            let shown = Bag::of(text().chain(std::iter::repeat_n(7, links)));
+            shown.change_to(&Bag::of(text().chain(100..126)))
+        };
+        assert!(printed(1, 2).is_like(&printed(2, 4)));
+        // A product in another colour has another number, price and stock.
+        let coloured = |product: u64| {
+            let of = |colour: u64| {
+                let own = product * 1_000 + colour * 100..product * 1_000 + colour * 100 + 12;
+                Bag::of((0..200).chain(own).chain([colour, colour]))
+            };
+            of(1).change_to(&of(2))
+        };
+        let alike = (1..200).filter(|n| coloured(*n).is_like(&coloured(n + 1))).count();
+        assert!(alike <= 4, "{alike} of 199");
+        let same = Bag::of(0..9).change_to(&Bag::of(0..9));
+        assert!(same.words() == 0 && !same.is_like(&same));
+        assert!(coloured(1).is_like(&Change(coloured(1).0.map(|count| -count))));
     }
 
     #[test]

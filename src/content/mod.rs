@@ -91,7 +91,7 @@ mod pages;
 #[allow(dead_code, unreachable_pub, reason = "shared with the benchmark of this stage")]
 mod replicas;
 
-pub use bag::Bag;
+pub use bag::{Bag, Change};
 pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
 pub use figures::Figures;

@@ -6,7 +6,7 @@
 //! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
 //! what is still in doubt is fetched, few at first, in growing steps.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,10 +14,11 @@ use super::error::CrawlError;
 use super::learn::evidence_of;
 use super::state::State;
 use crate::clock::Timestamp;
+use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Fetched, RuleId, RuleKind, RuleSet, Text};
+use crate::dust::{Changes, Fetched, Recurrence, RuleId, RuleKind, RuleSet, Sketch, Text};
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
@@ -52,6 +53,9 @@ pub(super) const CONTESTED_FORMS: usize = 8;
 
 /// Pages of which this is remembered.
 const CONTESTED_MAX: usize = 10_000;
+
+/// Sets of rules of which it is remembered how the pages have differed that they make one.
+const CHANGES_MAX: usize = 2_000;
 
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
@@ -120,6 +124,8 @@ pub(super) struct Checks {
     contested: HashMap<Fingerprint, usize>,
     /// Those of them whose suppressed forms are to be fetched.
     contested_due: VecDeque<Fingerprint>,
+    /// How pages have differed that the same rules make one.
+    changes: BTreeMap<Vec<RuleId>, Changes>,
 }
 
 /// How far the pages of a site change at a second look.
@@ -239,6 +245,27 @@ impl Checks {
             ..=STEADY_MAX if is_distrusted => Doubt::IsOther,
             _ => Doubt::LooksTwice,
         }
+    }
+
+    /// Returns true where so little is known of how far the pages of a site change by themselves
+    /// that words which a page has for its own ask for a second look.
+    pub(super) fn is_unknown(&self, url: &CrawlUrl) -> bool {
+        let sum = self.restless.get(&url.site()).map_or(0, |restless| restless.sum);
+        (STEADY_MAX + 1..RESTLESS_MIN).contains(&sum)
+    }
+
+    /// Takes in by which words a page of this text differs from another one that these rules make
+    /// it; returns what others have shown of such words.
+    pub(super) fn note_change(
+        &mut self,
+        rules: Vec<RuleId>,
+        text: Sketch,
+        change: Change,
+    ) -> Recurrence {
+        if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
+            self.changes.pop_first();
+        }
+        self.changes.entry(rules).or_default().note(text, change)
     }
 
     /// Returns the most words by which two looks at a page of a URL's site have differed.
@@ -710,7 +737,7 @@ mod tests {
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::Suppression;
     use crate::dust::validate::Settings;
-    use crate::dust::{Proven, Rule, RuleKind, Scope, Source, Standing, places};
+    use crate::dust::{NO_ITEMS, Proven, Rule, RuleKind, Scope, Source, Standing, places};
 
     /// Writes that a URL is suppressed in favour of another.
     fn hide(batch: &mut Batch, state: &State, form: &CrawlUrl, by: &CrawlUrl, rule: RuleId) {
@@ -756,10 +783,10 @@ mod tests {
         let mut state = open(&env, logs.path(), now);
         let rule = drop_parameter("sid");
         let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
-        let [_, failed, ..] = places(&form("bad", 0), &form("bad", 0));
+        let [_, failed, ..] = places(&form("bad", 0), &form("bad", 0), &NO_ITEMS);
         let mut proven = Proven::of(&rule.rule);
         for n in 0..400 {
-            proven.add(&form("good", n), &url(&format!("http://a.example/good/{n}")));
+            proven.agree(&form("good", n), &url(&format!("http://a.example/good/{n}")));
         }
         let standing = Standing {
             proven: Some(proven),
@@ -793,9 +820,9 @@ mod tests {
         let plain = url("http://a.example/list");
         let mut proven = Proven::of(&at.rule);
         for n in 0..40 {
-            proven.add(&url(&format!("http://a.example/list?at={n}")), &plain);
+            proven.agree(&url(&format!("http://a.example/list?at={n}")), &plain);
         }
-        let [failed, ..] = places(&url("http://a.example/list?at=1&order=a"), &plain);
+        let [failed, ..] = places(&url("http://a.example/list?at=1&order=a"), &plain, &NO_ITEMS);
         let standing =
             Standing { proven: Some(proven), refused: [failed].into(), ..Standing::default() };
         let rules = [&at, &order].map(|rule| Arc::new(rule.clone()));
@@ -835,7 +862,7 @@ mod tests {
         suppressed::put(&mut batch, &state.db, plain.fingerprint(), form.fingerprint(), &how);
         state.commit(batch, now).unwrap();
         let mut proven = Proven::of(&order.rule);
-        proven.add(&form, &plain);
+        proven.agree(&form, &plain);
         let of_order = Standing { proven: Some(proven), everywhere: true, ..Standing::default() };
         let of_at = Standing { on_trial: true, ..Standing::default() };
         let rules = [&at, &order].map(|rule| Arc::new(rule.clone()));
@@ -961,9 +988,9 @@ mod tests {
         let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
         let plain = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}"));
         for n in 0..400 {
-            proven.add(&form("often", n), &plain("often", n));
+            proven.agree(&form("often", n), &plain("often", n));
         }
-        proven.add(&form("once", 0), &plain("once", 0));
+        proven.agree(&form("once", 0), &plain("once", 0));
         let settings = Settings::default();
         let standing = Standing {
             proven: Some(proven),

@@ -430,6 +430,7 @@ impl Bound {
                 .path
                 .as_ref()
                 .is_none_or(|template| has_template(&form.tail[..form.path_len()], template))
+            && self.scope.has_view(form.tail.get(form.path_len() + 1..).unwrap_or_default())
     }
 }
 

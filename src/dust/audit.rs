@@ -67,12 +67,10 @@ impl Excuse {
 impl Entry {
     /// Takes the rule out of force in some places where a document showed that it fails; in others
     /// it must prove itself in each. Where it is blamed, it is counted how often it does.
-    fn refuse(&mut self, places: &[u64], blamed_by: Option<u64>) {
+    fn refuse(&mut self, places: &[u64], document: u64) {
         self.refused.extend(places);
-        if let Some(document) = blamed_by {
-            for place in places {
-                self.excuses.entry(*place).or_default().failed.insert(document);
-            }
+        for place in places {
+            self.excuses.entry(*place).or_default().failed.insert(document);
         }
         self.doubted = true;
     }
@@ -124,7 +122,7 @@ impl RuleBook {
         });
         let priors: Vec<(u32, f64)> = priors.collect();
         let has_failed = finding == Finding::Failed;
-        let here = places(url, key);
+        let here = places(url, key, self.items_of(&url.site()));
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), &records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
@@ -167,20 +165,20 @@ impl RuleBook {
             if let Some(proven) = &mut entry.proven
                 && finding == Finding::Same
                 && (new.is_empty() || has_room)
-                && (counts || proven.is_new(url, key))
+                && (counts || proven.is_new(url, &here))
             {
                 self.changed |= !new.is_empty() || proven.unproven_values(url).next().is_some();
-                proven.add(url, key);
+                proven.add(url, &here);
             }
             // Published in steps: a share that is a little too large costs a fetch or two.
             self.changed |= self.by_pairs && share(entry) < before;
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                if finding == Finding::Failed {
-                    let is_blamed = blamed == Some(*id);
-                    entry.refuse(&new, is_blamed.then_some(document));
+                // Where others took part of which less is known, it is asked for there again.
+                if blamed == Some(*id) {
+                    entry.refuse(&new, document);
                     self.changed = true;
-                    if is_blamed && entry.refused.len() > entry.refused_max() {
+                    if entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
                 }
@@ -190,7 +188,7 @@ impl RuleBook {
                 && blamed == Some(*id)
                 && let Some(part) = entry.failed_part(&here)
             {
-                entry.refuse(&[part], Some(document));
+                entry.refuse(&[part], document);
                 self.changed = true;
                 continue;
             }

@@ -14,12 +14,13 @@ use super::audit::Excuse;
 use super::declared;
 use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
+use super::items::{Items, NO_ITEMS};
 use super::limits::{Hashes, Limits};
 use super::live::rewrite;
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
 use super::prior;
-use super::proven::Proven;
+use super::proven::{Proven, places};
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
 use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
 use crate::clock::Timestamp;
@@ -133,11 +134,12 @@ impl Entry {
     }
 
     /// Returns the rule for those who have nothing else of this book.
-    pub(crate) fn as_proved(&self) -> Rule {
+    pub(crate) fn as_proved(&self, items: &Items) -> Rule {
         let limited = self.proven.iter().flat_map(Proven::limited_to);
         let limits = Limits {
             refused: Hashes(self.refused.clone()),
             values: limited.map(|(name, known)| (name.clone(), Hashes(known.clone()))).collect(),
+            items: if self.refused.is_empty() { Items::new() } else { items.clone() },
         };
         Rule { limits, ..self.rule.clone() }
     }
@@ -196,6 +198,8 @@ pub struct RuleBook {
     pub(super) told_keys: BTreeSet<RuleId>,
     /// Sites of which a rule has begun its trial or has fallen since doubts were looked for.
     pub(super) doubt_due: BTreeSet<Site>,
+    /// The parameters of each site with rules that name its items.
+    pub(super) items: BTreeMap<Site, Items>,
 }
 
 impl RuleBook {
@@ -458,9 +462,24 @@ impl RuleBook {
         std::mem::take(&mut self.events)
     }
 
+    /// Takes over from the sample of a site which of its parameters name items.
+    pub(super) fn note_items(&mut self, site: &Site) {
+        let Some(window) = self.miner.window(site) else { return };
+        let items = window.words.items();
+        if !items.is_empty() {
+            self.items.entry(site.clone()).or_default().extend(items.iter().cloned());
+        }
+    }
+
+    /// Returns the parameters of a site that name its items.
+    pub(super) fn items_of(&self, site: &Site) -> &Items {
+        self.items.get(site).unwrap_or(&NO_ITEMS)
+    }
+
     /// Returns all rules in the order of their ids, each with the limits of its proof.
     pub fn rules_as_proved(&self) -> Vec<Rule> {
-        self.entries.values().map(Entry::as_proved).collect()
+        let items = |entry: &Entry| self.items_of(&entry.rule.site);
+        self.entries.values().map(|entry| entry.as_proved(items(entry))).collect()
     }
 
     /// Returns all rules in the order of their ids.
@@ -641,7 +660,9 @@ impl RuleBook {
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(trial) = &mut entry.trial else { return };
-        trial.record(draw, finding, &self.settings.validate);
+        let items = self.items.get(&entry.rule.site).unwrap_or(&NO_ITEMS);
+        let here = places(&draw.url, &draw.outcome, items);
+        trial.record((draw, &here), finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;
         self.settle(id, Some(draw), now);

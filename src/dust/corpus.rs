@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
+use super::items::Items;
 use super::live::rewrite;
 use super::rule::{Rule, RuleError};
 use crate::url::CrawlUrl;
@@ -67,6 +68,8 @@ pub(crate) struct Corpus<'a> {
     repeated: usize,
     /// Pages that are two, and of which no more is known.
     apart: Vec<(CrawlUrl, CrawlUrl)>,
+    /// Parameters that name the items of the site.
+    pub(crate) items: &'a Items,
 }
 
 impl<'a> Corpus<'a> {
@@ -89,6 +92,7 @@ impl<'a> Corpus<'a> {
             rules,
             repeated: 0,
             apart: apart(window),
+            items: window.words.items(),
         };
         for page in &window.pages {
             if page.declared.as_ref().is_some_and(|(redirect, _)| *redirect) {

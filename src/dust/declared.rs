@@ -31,7 +31,7 @@ pub fn clean_param(line: &str, host: &Host) -> Vec<DeclaredRule> {
     // host, where the search finds the contexts in which it holds.
     let whole = path.starts_with('/') && !path.ends_with('/') && path.contains('.');
     let path = whole.then(|| template(path));
-    let scope = Scope { host: Some(host.clone()), path };
+    let scope = Scope { host: Some(host.clone()), path, view: None };
     let names = names.split('&').filter(|name| is_name(name)).take(NAMES_MAX);
     names.map(|name| (drop(vec![name.to_owned()]), scope.clone())).collect()
 }
@@ -53,7 +53,7 @@ pub fn no_vary_search(header: &str, url: &CrawlUrl) -> Vec<DeclaredRule> {
         let names = names.map(|part| name_of(part).to_owned());
         named = names.filter(|name| !except.contains(name)).collect();
     }
-    let scope = Scope { host: Some(url.host()), path: Some(template(url.path())) };
+    let scope = Scope { host: Some(url.host()), path: Some(template(url.path())), view: None };
     let distinct: BTreeSet<String> = named.into_iter().filter(|name| is_name(name)).collect();
     let mut rules: Vec<DeclaredRule> = distinct
         .into_iter()

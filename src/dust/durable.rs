@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::book::{Entry, RuleBook, Settings, Spending};
 use super::evidence::{Apart, Page, Text, Window};
 use super::fetched::Fetched;
+use super::items::Items;
 use super::rule::{FORMAT, RuleId, RuleKind, Scope};
 use super::sketch::{SLOTS, Sketch};
 use crate::content::Bag;
@@ -43,6 +44,8 @@ struct Rows {
     spending: Vec<(Site, Spending)>,
     probed: BTreeMap<Box<str>, Fetched>,
     declared: Vec<(Site, Vec<(RuleKind, Scope)>)>,
+    #[serde(default)]
+    items: Vec<(Site, Items)>,
 }
 
 impl RuleBook {
@@ -59,6 +62,7 @@ impl RuleBook {
                 .iter()
                 .map(|(site, rules)| (site.clone(), rules.iter().cloned().collect()))
                 .collect(),
+            items: self.items.iter().map(|(site, items)| (site.clone(), items.clone())).collect(),
         };
         serde_json::to_vec(&rows).unwrap_or_default()
     }
@@ -93,6 +97,7 @@ impl RuleBook {
         book.version = rows.version;
         book.spending = rows.spending.into_iter().collect();
         book.probed = rows.probed;
+        book.items = rows.items.into_iter().collect();
         book.declared = rows
             .declared
             .into_iter()

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::differences::Differences;
+use super::items::Words;
 use super::sketch::{Likeness, SLOTS, Sketch};
 use crate::content::Bag;
 use crate::url::CrawlUrl;
@@ -122,10 +123,8 @@ pub(crate) struct Page {
 enum Known {
     /// The sketch of its main text.
     Sketch(Sketch),
-    /// A hash of its bytes.
-    Bytes(u64),
-    /// Another hash, which says nothing beyond this window.
-    Hash,
+    /// A hash: of its bytes, of what a log tells of it, or of the URL that leads to it.
+    Hash(u64),
 }
 
 /// The documents of a window, found again by slices of their sketches.
@@ -163,9 +162,9 @@ impl Documents {
             Text::Main(sketch) => self.of_sketch(sketch, digests),
             Text::Page(hashes) => {
                 let bytes: Vec<u8> = hashes.iter().flat_map(|hash| hash.to_be_bytes()).collect();
-                self.of_hash(xxh3_64(&bytes), Known::Hash)
+                self.of_hash(xxh3_64(&bytes))
             }
-            Text::Bytes(hash) => self.of_hash(*hash, Known::Bytes(*hash)),
+            Text::Bytes(hash) => self.of_hash(*hash),
             Text::Size(..) | Text::Unknown | Text::Thin(_) => return None,
         };
         self.junk[doc as usize] |= junk;
@@ -185,7 +184,19 @@ impl Documents {
 
     /// Returns the document of pages that are known only as what this URL leads to.
     pub(crate) fn of_target(&mut self, target: &str) -> Doc {
-        self.of_hash(xxh3_64(target.as_bytes()), Known::Hash)
+        self.of_hash(xxh3_64(target.as_bytes()))
+    }
+
+    /// Returns the document of a page that is another one than those like it, known from here on by
+    /// its URL and by these digests: what has one of them is that page, while what is only like it
+    /// may be either.
+    fn of_apart(&mut self, url: &str, digests: &[u64]) -> Doc {
+        let known = digests.iter().filter_map(|digest| self.hashes.get(digest));
+        let mut known = known.filter(|doc| matches!(self.known[**doc as usize], Known::Hash(_)));
+        let doc = known.next().copied().unwrap_or_else(|| self.of_target(url));
+        let hashes = digests.iter().copied().chain([xxh3_64(url.as_bytes())]);
+        self.hashes.extend(hashes.map(|hash| (hash, doc)));
+        doc
     }
 
     /// Returns true where two documents are certainly different.
@@ -201,8 +212,7 @@ impl Documents {
     pub(crate) fn witness(&self, doc: Doc) -> u64 {
         match self.known[doc as usize] {
             Known::Sketch(sketch) => witness_of(&sketch),
-            Known::Bytes(hash) => hash,
-            Known::Hash => u64::from(doc),
+            Known::Hash(hash) => hash,
         }
     }
 
@@ -247,7 +257,7 @@ impl Documents {
         let same = near
             .filter_map(|doc| match self.known[doc as usize] {
                 Known::Sketch(other) => Some((doc, other)),
-                Known::Bytes(_) | Known::Hash => None,
+                Known::Hash(_) => None,
             })
             .filter(|(_, other)| other.compare(sketch) == Likeness::Same)
             .max_by_key(|(doc, other)| (other.agreement(sketch), std::cmp::Reverse(*doc)));
@@ -262,11 +272,11 @@ impl Documents {
         })
     }
 
-    fn of_hash(&mut self, hash: u64, known: Known) -> Doc {
+    fn of_hash(&mut self, hash: u64) -> Doc {
         if let Some(doc) = self.hashes.get(&hash) {
             return *doc;
         }
-        let doc = self.add(known);
+        let doc = self.add(Known::Hash(hash));
         self.hashes.insert(hash, doc);
         doc
     }
@@ -318,6 +328,7 @@ pub(crate) struct Window {
     /// or a rule was proved on another site.
     pub(crate) promising: bool,
     pub(crate) differences: Differences,
+    pub(crate) words: Words,
     /// Where the first page of each document stands, counted like `known`.
     pub(crate) firsts: HashMap<Doc, u64>,
     /// When the window was last used, in observations of all sites.
@@ -344,9 +355,13 @@ impl Window {
         let place = self.dropped + self.pages.len() as u64;
         self.known.insert(hash, place);
         let mut page = page;
-        page.doc = document_of(&page, hash, &mut self.documents, &self.apart);
+        page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
         self.compare_with_first(&page, place);
+        self.words.note(&page.url);
         self.pages.push_back(page);
+        if let Some(apart) = self.apart.get(&hash).cloned() {
+            self.part(&apart);
+        }
         self.total += 1;
         // Dropped in quarters, since the documents are grouped anew each time.
         if self.pages.len() > pages_max + pages_max / 4 {
@@ -359,16 +374,32 @@ impl Window {
     }
 
     /// Takes in that a page is another one than what its key led to. Where their main texts are the
-    /// same, and the rows of their lists are not, they were one document until now.
+    /// same, and the rows of their lists are not, they were one document until now. Pages of the
+    /// same words go with it.
     pub(crate) fn set_apart(&mut self, apart: Apart) {
         let hash = xxh3_64(apart.url.as_bytes());
-        if self.apart.len() >= APART_MAX || self.apart.contains_key(&hash) {
-            return;
+        if self.apart.len() < APART_MAX && !self.apart.contains_key(&hash) {
+            self.part(&apart);
+            self.apart.insert(hash, apart);
         }
-        let at = self.find_at(hash, &apart.url);
-        self.apart.insert(hash, apart);
-        if let Some(page) = at.and_then(|at| self.pages.get_mut(at)) {
-            page.doc = document_of(page, hash, &mut self.documents, &self.apart);
+    }
+
+    /// Makes a page a document of its own, if it is in the window, together with the pages that
+    /// have a digest in common with it and none with what its key led to.
+    fn part(&mut self, apart: &Apart) {
+        let digests = |page: &Page| page.digests().into_iter().flatten().collect();
+        let Some(own) = self.find(&apart.url).filter(|page| page.text.is_told()) else { return };
+        let mut own: Vec<u64> = digests(own);
+        let other: Vec<u64> = self.find(&apart.key).map(digests).unwrap_or_default();
+        if own.iter().any(|digest| other.contains(digest)) {
+            own.clear();
+        }
+        let doc = self.documents.of_apart(&apart.url, &own);
+        for page in &mut self.pages {
+            let goes = page.digests().iter().flatten().any(|digest| own.contains(digest));
+            if page.doc.is_some() && (goes || page.url == apart.url) {
+                page.doc = Some(doc);
+            }
         }
     }
 
@@ -448,25 +479,19 @@ impl Window {
             let place = self.dropped + i as u64;
             let hash = xxh3_64(page.url.as_bytes());
             self.known.insert(hash, place);
-            page.doc = document_of(page, hash, &mut self.documents, &self.apart);
+            self.words.note(&page.url);
+            page.doc = self.documents.assign(&page.text, page.digests(), page.junk);
+        }
+        for apart in std::mem::take(&mut self.apart) {
+            self.part(&apart.1);
+            self.apart.insert(apart.0, apart.1);
+        }
+        for (i, page) in self.pages.iter().enumerate() {
             if let Some(doc) = page.doc {
-                self.firsts.entry(doc).or_insert(place);
+                self.firsts.entry(doc).or_insert(self.dropped + i as u64);
             }
         }
     }
-}
-
-/// Returns the document of a page whose URL has this hash, one of its own where it was set apart.
-fn document_of(
-    page: &Page,
-    hash: u64,
-    documents: &mut Documents,
-    apart: &BTreeMap<u64, Apart>,
-) -> Option<Doc> {
-    if page.text.is_told() && apart.contains_key(&hash) {
-        return Some(documents.of_target(&page.url));
-    }
-    documents.assign(&page.text, page.digests(), page.junk)
 }
 
 impl Page {

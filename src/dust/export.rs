@@ -290,19 +290,26 @@ fn hosts(rule: &Rule) -> String {
     }
 }
 
-/// A look ahead at the path that the rule is bound to.
+/// A look ahead at the path and at the view that the rule is bound to.
 fn scope(rule: &Rule) -> String {
-    let Some(path) = &rule.scope.path else { return String::new() };
-    let parts: Vec<String> = path.split('#').map(regex::escape).collect();
-    format!("(?={}(?:\\?|{END}))", parts.join("[0-9]+"))
+    let path = rule.scope.path.as_ref().map_or(String::new(), |path| {
+        let parts: Vec<String> = path.split('#').map(regex::escape).collect();
+        format!("(?={}(?:\\?|{END}))", parts.join("[0-9]+"))
+    });
+    let view = rule.scope.view.as_ref().map_or(String::new(), |view| {
+        format!("(?=[^? ]*\\?(?:[^ ]*[&;])?{}(?:[&;]|{END}))", regex::escape(view))
+    });
+    path + &view
 }
 
 /// Quotes and backslashes end or change quoted texts in each server's own way, and no URL in normal
 /// form has quotes.
 fn check_plain(rule: &Rule, redirect: &Redirect) -> Result<(), &'static str> {
-    let scope = rule.scope.path.as_deref().unwrap_or_default();
+    let quoted =
+        |scope: &Option<String>| scope.as_ref().is_some_and(|scope| scope.contains(['"', '\\']));
     let escaped = redirect.tail.contains("\\\\") || redirect.tail.contains('"');
-    match escaped || redirect.to.contains(['"', '\\']) || scope.contains(['"', '\\']) {
+    let scoped = quoted(&rule.scope.path) || quoted(&rule.scope.view);
+    match escaped || redirect.to.contains(['"', '\\']) || scoped {
         true => Err("a server's configuration takes no quotes and backslashes as they are"),
         false => Ok(()),
     }
@@ -355,6 +362,9 @@ fn apache(rule: &Rule) -> Written {
 }
 
 fn path_case(rule: &Rule) -> Written {
+    if rule.scope.view.is_some() {
+        return Err("the server lower-cases paths whatever their queries are");
+    }
     let nowhere = Redirect { tail: String::new(), to: String::new(), to_host: None };
     check_plain(rule, &nowhere)?;
     Ok(format!(
@@ -381,6 +391,9 @@ fn clean_param(rule: &Rule) -> Written {
     if *separator == Separator::Semicolon {
         return Err(BETWEEN_SEMICOLONS);
     }
+    if rule.scope.view.is_some() {
+        return Err("Clean-param holds in every view of a program, and the rule in one");
+    }
     if rule.scope.path.is_some() {
         return Err(
             "Clean-param holds for every path that begins so, and the rule for no other one",
@@ -401,6 +414,9 @@ fn pywb(rule: &Rule) -> Written {
         }
         _ => return Err("fuzzy rules of pywb can only pass over parameters"),
     };
+    if rule.scope.view.is_some() {
+        return Err("fuzzy rules of pywb hold in every view of a program, and the rule in one");
+    }
     if rule.scope.path.is_some() {
         return Err("fuzzy rules of pywb are bound to the beginning of a path, not to its shape");
     }
@@ -475,7 +491,7 @@ mod tests {
             Form::Apache,
             &["%{THE_REQUEST} \"^(?:GET|HEAD) (?=/)/a(?![A-Za-z0-9])", "%{HTTP_HOST}/100\\%%1\""],
         );
-        let scope = Scope { host: None, path: Some("/s/#.html".to_owned()) };
+        let scope = Scope { path: Some("/s/#.html".to_owned()), ..Scope::default() };
         check(
             drop(Some("1")),
             scope,
@@ -532,6 +548,21 @@ mod tests {
     }
 
     #[test]
+    fn redirects_look_for_the_view_and_what_cannot_is_left_out() {
+        let scope = Scope { view: Some("do=a.b".to_owned()), ..Scope::default() };
+        let ahead = r"(?=[^? ]*\?(?:[^ ]*[&;])?do=a\.b(?:[&;]|";
+        for form in [Form::Nginx, Form::Apache] {
+            check(drop(None), scope.clone(), form, &[ahead]);
+        }
+        for form in [Form::CleanParam, Form::Pywb] {
+            check(drop(None), scope.clone(), form, &[]);
+        }
+        check(RuleKind::PathCase, scope, Form::Apache, &[]);
+        let quoted = Scope { view: Some("do=\"".to_owned()), ..Scope::default() };
+        check(drop(None), quoted, Form::Nginx, &[]);
+    }
+
+    #[test]
     fn what_does_not_hold_everywhere_is_left_out_unless_it_is_asked_for() {
         let mut rule = rule(drop(None), Scope::default());
         let few = r#"{"values":{"b.c":["00000000000000ff"],"sid":["0000000000000001","2"]}}"#;
@@ -545,7 +576,7 @@ mod tests {
 
     #[test]
     fn parameters_are_dropped_by_robots_files_and_replayers() {
-        let scope = Scope { host: None, path: Some("/s/#".to_owned()) };
+        let scope = Scope { path: Some("/s/#".to_owned()), ..Scope::default() };
         check(drop(None), Scope::default(), Form::CleanParam, &["Clean-param: sid&b.c\n"]);
         // It would hold for `/s/1/more` as well.
         check(drop(None), scope.clone(), Form::CleanParam, &[]);

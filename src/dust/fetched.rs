@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Page, Text};
 use super::sketch::{Likeness, Sketch};
 use super::validate::Finding;
-use crate::content::Bag;
+use crate::content::{Bag, Change};
 
 /// A shorter main text than this may be missing from a page by chance.
 const SUBSTANTIAL_SHINGLES: u32 = 24;
@@ -29,6 +29,10 @@ const ROWS_WORDS_MIN: u32 = 6;
 /// Words by which two looks at one page differ where it shows a clock or a counter: one in place of
 /// another counts as two.
 const CLOCK_WORDS_MAX: u32 = 8;
+
+/// Words by which the pages of a rule may differ, each pair by its own: a word or two of a label,
+/// such as what a list is sorted by, for it and once more for the one that it takes the place of.
+const OWN_WORDS_MAX: u32 = 4;
 
 /// What a fetch for a rule showed, redirects followed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -137,6 +141,23 @@ impl Fetched {
             && agreement(self, other) != Finding::Failed
     }
 
+    /// Returns by which words two pages of one text differ, where these are more than a label has
+    /// beside what the pages of their site change by from one look to the next.
+    pub(crate) fn own_words(self, other: Fetched, changes_by: u32) -> Option<Change> {
+        let (a, b) = self.bag().zip(other.bag())?;
+        let change = a.change_to(&b);
+        let is_more = change.words() > OWN_WORDS_MAX + changes_by;
+        (is_more && agreement(self, other) == Finding::Same).then_some(change)
+    }
+
+    /// Returns the sketch of the main text of a page that can bear witness.
+    pub(crate) fn text(self) -> Option<Sketch> {
+        match self {
+            Fetched::Page { text: Text::Main(sketch), junk: false, .. } => Some(sketch),
+            _ => None,
+        }
+    }
+
     /// Estimates how many words are in one of two pages alone.
     pub(crate) fn differing(self, other: Fetched) -> u32 {
         self.bag().zip(other.bag()).map_or(0, |(a, b)| a.differing(&b))
@@ -184,10 +205,7 @@ impl Fetched {
 
     /// Returns the number of words of the main text of a page that can bear witness.
     fn words(self) -> Option<u32> {
-        match self {
-            Fetched::Page { text: Text::Main(sketch), junk: false, .. } => Some(sketch.shingles),
-            _ => None,
-        }
+        self.text().map(|sketch| sketch.shingles)
     }
 }
 

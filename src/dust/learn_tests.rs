@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::{Declared, Observation, Text};
 use super::fetched::Fetched;
+use super::items::NO_ITEMS;
 use super::learn::{Fetcher, Report, learn, prove_rules};
 use super::live::RuleSet;
 use super::proven::places;
@@ -978,6 +979,73 @@ fn what_was_shown_to_be_two_pages_refutes_the_next_rule_too() {
     assert_eq!(tried, ["drop parameter \"sort\" under \"/news/#\""], "nothing speaks against it");
 }
 
+/// A file that was asked for by a session, and at a commit, is not the file as it is; by a session
+/// it is the same at that commit. Such pages spoke against the session, too, and it went on.
+#[test]
+fn what_is_another_page_than_its_key_stays_one_page_with_its_own_forms() {
+    let words = |page: u64| page * 1_000..page * 1_000 + 120;
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    for n in 0..24 {
+        for (rest, is_old) in
+            [("", false), ("&sid=2", false), ("&at=3", true), ("&at=3&sid=4", true)]
+        {
+            let mut seen = Shown::observation(&format!("/file/{n}?a=1{rest}"), words(n));
+            // The word that was changed is in no slot of the sketch.
+            seen.bag = seen.bag.filter(|_| !is_old).or(Some(Bag::of(words(n).skip(1))));
+            book.observe(&seen);
+        }
+    }
+    book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+    let mut shown = Shown { book };
+    let at = shown.rule("drop parameter \"at\"").expect("it is found").id;
+    shown.book.enforce(at, "as the test says", Timestamp::ZERO);
+    for n in 0..6 {
+        let (form, file) = (format!("/file/{n}?a=1&at=3&sid=4"), format!("/file/{n}?a=1"));
+        let Observation { text, bag, .. } = Shown::observation("/", words(n));
+        let found = (Fetched::Page { text, digest: None, bag, junk: false }, Finding::Failed);
+        shown.book.audit_result(&[at], (&url(&form), &url(&file)), found, Timestamp::ZERO);
+    }
+    shown.book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+    let rule = |text: &str| shown.rule(text).map(|rule| (rule.state, rule.evidence));
+    let (state, evidence) = rule("drop parameter \"sid\"").expect("it is found");
+    assert_eq!(state, RuleState::Shadow);
+    assert_eq!((evidence.documents_same, evidence.documents_different), (24, 0));
+    assert_eq!(rule("drop parameter \"at\"").map(|(state, _)| state), Some(RuleState::Retired));
+}
+
+/// A wiki names its pages by a word, as it does its views: a rule was asked for on each page.
+#[test]
+fn a_rule_is_asked_for_in_each_view_and_not_on_each_page() {
+    let letter = |n: u64| char::from(b'a' + (n % 26) as u8);
+    let named = |n: u64| format!("page_{}{}", letter(n), letter(n / 26));
+    let words = |page: u64| page * 1_000..page * 1_000 + 120;
+    let pages = (0..40).flat_map(|n| {
+        let page = named(n);
+        let shown = [(format!("/wiki?id={page}"), n), (format!("/wiki?id={page}&sid={n}"), n)];
+        shown.map(|(tail, document)| (tail, words(document)))
+    });
+    let mut shown = Shown::new(pages);
+    let sid = shown.rule("drop parameter \"sid\"").expect("it is found").id;
+    for n in 40..44 {
+        let key = format!("/wiki?id={}", named(n));
+        shown.draw(sid, (&format!("{key}&sid={n}"), &key), words(n));
+    }
+    assert!(shown.is_enforced(sid));
+    let set = shown.book.take_rule_set().unwrap().expect("it has a rule");
+    let asks = |tail: String| set.must_prove(&url(&tail), &[sid]);
+    assert!(!asks(format!("/wiki?id={}&sid=7", named(99))), "a page like the others");
+    assert!(asks(format!("/wiki?id={}&do=diff&sid=7", named(99))), "another view of it");
+    let rules = shown.book.rules_as_proved();
+    let told = rules.iter().filter(|rule| !rule.limits.items.is_empty());
+    assert_eq!(told.count(), 0, "who has the rule alone need not know: it failed nowhere");
+    let kept = shown.book.encode_rules();
+    let again = RuleBook::decode(Settings::default(), &kept, []).unwrap();
+    assert_eq!(again.encode_rules(), kept);
+    let set = again.proving_by_pairs().take_rule_set().unwrap().expect("it has a rule");
+    let known = set.must_prove(&url(&format!("/wiki?id={}&sid=7", named(99))), &[sid]);
+    assert!(!known, "nor after a restart, without the sample");
+}
+
 /// Of a catalogue in every order each `next` made a rule of its own with three documents behind it;
 /// these were on trial for ever, and `sort` with thirty documents was not.
 #[test]
@@ -1135,7 +1203,7 @@ fn many_forms_of_a_few_documents_count_as_few() {
             shown.draw(rule.id, (&form, &plain), words(list));
         }
         let entry = &shown.book.entries[&rule.id];
-        let here = places(&url("/list/0?sort=1"), &url("/list/0"));
+        let here = places(&url("/list/0?sort=1"), &url("/list/0"), &NO_ITEMS);
         (entry.agreed(), entry.proven.as_ref().map_or(0, |proven| proven.least_in(&here)))
     };
     let (few, few_there) = agreed(6);

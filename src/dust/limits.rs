@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::items::Items;
 use super::live::Standing;
 use super::proven::Proven;
 
@@ -20,6 +21,9 @@ pub struct Limits {
     pub(crate) refused: Hashes,
     /// The values that are proved, by parameter, where they are too few to speak for others.
     pub(crate) values: BTreeMap<String, Hashes>,
+    /// The parameters that name items of the site, without which its parts are not told.
+    #[serde(skip_serializing_if = "Items::is_empty")]
+    pub(crate) items: Items,
 }
 
 impl Limits {
@@ -88,6 +92,7 @@ mod tests {
             (r#"{"refused":["00000000000000ff"]}"#, Some("it failed in one part of")),
             (r#"{"refused":["1","ffffffffffffffff"]}"#, Some("it failed in 2 parts of")),
             (r#"{"values":{"a":["1","2"],"b":["3"]}}"#, Some("of `b` few values are proved")),
+            (r#"{"refused":["1"],"items":["id","page"]}"#, Some("it failed in one part of")),
         ] {
             let limits = of(json);
             let said = limits.reason();

@@ -14,6 +14,7 @@ use arc_swap::ArcSwap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::{Form, HashedMap, SiteRules};
+use super::items::{Items, NO_ITEMS};
 use super::proven::{Places, Proven, places};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
@@ -55,6 +56,8 @@ struct OfSite {
     /// They hold for hosts below its name, too.
     below: bool,
     rules: SiteRules,
+    /// Parameters that name its items.
+    items: Items,
 }
 
 /// What is known of one rule of a set.
@@ -137,8 +140,9 @@ impl RuleSet {
         let mut sites = HashedMap::default();
         for (site, rules) in by_site {
             let rules = SiteRules::compile(rules)?;
-            let of = OfSite { site: site.clone(), below: site.has_hosts_below(), rules };
-            sites.insert(xxh3_64(site.as_str().as_bytes()), of);
+            let hash = xxh3_64(site.as_str().as_bytes());
+            let (site, below) = (site.clone(), site.has_hosts_below());
+            sites.insert(hash, OfSite { site, below, rules, items: Items::new() });
         }
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
         Ok(RuleSet {
@@ -154,8 +158,21 @@ impl RuleSet {
     /// Keeps to what each rule says of how far it is proved.
     pub fn limited(self) -> RuleSet {
         let limited = self.rules.iter().filter(|rule| !rule.limits.is_none());
-        let standings: Vec<_> = limited.map(|rule| (rule.id, rule.limits.standing())).collect();
-        self.standing(standings)
+        let standings: Vec<_> =
+            limited.clone().map(|rule| (rule.id, rule.limits.standing())).collect();
+        let items: Vec<_> =
+            limited.map(|rule| (rule.site.clone(), rule.limits.items.clone())).collect();
+        self.standing(standings).naming_items(items)
+    }
+
+    /// Says which parameters name the items of sites; what is said of a site twice is added up.
+    pub(crate) fn naming_items(mut self, of: impl IntoIterator<Item = (Site, Items)>) -> RuleSet {
+        for (site, items) in of {
+            if let Some(of) = self.sites.get_mut(&xxh3_64(site.as_str().as_bytes())) {
+                of.items.extend(items);
+            }
+        }
+        self
     }
 
     /// Names the rules whose last audits raised a doubt: half of what they suppress is fetched
@@ -239,15 +256,22 @@ impl RuleSet {
         }
     }
 
-    /// Returns the key that a URL has by all rules but one.
-    pub(crate) fn key_without(&self, url: &CrawlUrl, rule: RuleId) -> CrawlUrl {
+    /// Returns how many pairs have agreed on that of these rules of which the fewest have.
+    pub(crate) fn least_agreed(&self, rules: &[RuleId]) -> u32 {
+        let agreed = |rule| self.standings.get(rule).map_or(u32::MAX, |of| of.agreed);
+        rules.iter().map(agreed).min().unwrap_or(u32::MAX)
+    }
+
+    /// Returns the key that a URL has by all rules but some.
+    pub(crate) fn key_without(&self, url: &CrawlUrl, without: &[RuleId]) -> CrawlUrl {
         let rewritten =
-            self.rules_of(url.host_str()).and_then(|rules| rewrite_without(rules, url, &[rule]));
+            self.rules_of(url.host_str()).and_then(|rules| rewrite_without(rules, url, without));
         rewritten.map_or_else(|| url.clone(), |(key, _)| key)
     }
 
     fn places_of(&self, url: &CrawlUrl) -> Places {
-        places(url, &self.canonize(url).key)
+        let items = self.site_of(url.host_str()).map_or(&NO_ITEMS, |of| &of.items);
+        places(url, &self.canonize(url).key, items)
     }
 
     /// Returns names of the places and values of a URL in and for which one of these rules is not
@@ -412,9 +436,13 @@ impl RuleSet {
         if doubted { share.max(MILLION / 2) } else { share }
     }
 
-    /// Finds the rules of a host without knowing where its registrable domain begins: every suffix
-    /// of labels is looked up, which costs less than the public suffix list.
     fn rules_of(&self, host: &str) -> Option<&SiteRules> {
+        self.site_of(host).map(|of| &of.rules)
+    }
+
+    /// Finds the site of a host without knowing where its registrable domain begins: every suffix
+    /// of labels is looked up, which costs less than the public suffix list.
+    fn site_of(&self, host: &str) -> Option<&OfSite> {
         if self.sites.is_empty() {
             return None;
         }
@@ -423,7 +451,7 @@ impl RuleSet {
             if let Some(of) = self.sites.get(&xxh3_64(suffix.as_bytes()))
                 && of.site.as_str() == suffix
             {
-                return (of.below || suffix.len() == host.len()).then_some(&of.rules);
+                return (of.below || suffix.len() == host.len()).then_some(of);
             }
             suffix = &suffix[memchr::memchr(b'.', suffix.as_bytes())? + 1..];
         }

@@ -39,7 +39,7 @@ fn check(rules: &[Arc<Rule>], url: &str, want: &str) {
 }
 
 fn under(path: &str) -> Scope {
-    Scope { host: None, path: Some(path.to_owned()) }
+    Scope { path: Some(path.to_owned()), ..Scope::default() }
 }
 
 #[test]
@@ -54,6 +54,15 @@ fn parameters_are_dropped_set_and_sorted() {
     check(&rules, "http://example.com/pub/12?lang=en", "http://example.com/pub/12");
     check(&rules, "http://example.com/pub/12?lang=de", "http://example.com/pub/12?lang=de");
     check(&rules, "http://example.com/pub?lang=en", "http://example.com/pub?lang=en");
+    let asked = Scope { view: Some("do=log".to_owned()), ..Scope::default() };
+    let rules = [rule(RuleKind::drop(vec!["at".to_owned()], None), asked)];
+    assert_eq!(rules[0].to_string(), r#"drop parameter "at" with "do=log""#);
+    check(&rules, "http://example.com/x?do=log&at=1&f=2", "http://example.com/x?do=log&f=2");
+    check(&rules, "http://example.com/x?at=1&do=log", "http://example.com/x?do=log");
+    for other in ["do=logs&at=1", "do=tree&at=1", "redo=log&at=1", "at=1", "at=do=log"] {
+        let url = format!("http://example.com/x?{other}");
+        check(&rules, &url, &url);
+    }
     let view = RuleKind::SetParameter { name: "v".to_owned(), value: "1".to_owned() };
     let rules = [rule(view, Scope::default()), rule(RuleKind::SortParameters, Scope::default())];
     check(&rules, "http://example.com/?z=2&v=9&a=1", "http://example.com/?a=1&v=1&z=2");

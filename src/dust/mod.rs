@@ -12,6 +12,7 @@
 mod apply;
 mod audit;
 pub mod book;
+mod changes;
 mod corpus;
 pub mod declared;
 mod differences;
@@ -20,6 +21,7 @@ pub mod evidence;
 mod fetched;
 pub mod export;
 pub mod input;
+mod items;
 mod layout;
 pub mod learn;
 #[cfg(test)]
@@ -43,8 +45,11 @@ pub mod sketch;
 pub mod validate;
 
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
+pub(crate) use changes::{Changes, Recurrence};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
+#[cfg(test)]
+pub(crate) use items::NO_ITEMS;
 pub use learn::{Fetcher, Report, learn, prove_rules};
 pub use limits::Limits;
 pub use live::{Canonized, LiveRules, RuleSet};

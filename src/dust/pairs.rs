@@ -40,11 +40,12 @@ use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{needed, rewrite};
 use super::prior;
-use super::proven::Proven;
+use super::proven::{Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
 use super::shape::{ODDS_WRONG, Shape, odds_before};
 use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
+use crate::content::Change;
 use crate::url::{CrawlUrl, Site};
 
 /// Rules of one site that are on trial at once; further candidates wait for the next search.
@@ -87,6 +88,9 @@ const DOCUMENTS_MAX: usize = 64;
 
 /// Pairs in one place beyond which more of them say nothing new.
 const AGREED_MAX: u32 = 10_000;
+
+/// Pairs of a sample that are searched for the label of another one.
+const LABELS_MAX: usize = 256;
 
 /// URLs of a rule beyond which their number asks for no further pairs.
 const URLS_MAX: u32 = 1_000_000;
@@ -280,6 +284,7 @@ impl RuleBook {
         let site = first.rule.site.clone();
         let mut candidates = candidates;
         candidates.sort_by_key(|id| (std::cmp::Reverse(self.support(*id)), *id));
+        self.note_items(&site);
         let room = self.make_room(&site, &candidates, now);
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
@@ -378,13 +383,14 @@ impl RuleBook {
         now: Timestamp,
     ) {
         let elsewhere = self.agreed_elsewhere(id);
+        let here = places(url, key, self.items_of(&url.site()));
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
         match finding {
             Finding::Same => {
                 let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
-                if pairs.counts(document) || proven.is_new(url, key) {
-                    proven.add(url, key);
+                if pairs.counts(document) || proven.is_new(url, &here) {
+                    proven.add(url, &here);
                 }
                 pairs.agree(document);
                 evidence.draws_same += 1;
@@ -486,14 +492,29 @@ impl RuleBook {
             groups.entry(key).or_default().push(Seen { page, url, rewritten });
         }
         let documents = &window.documents;
+        let mut agreed = Vec::new();
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
-                if let Some(witness) = seen.agrees(others, (&keys, key), documents)
-                    && (has_room(&mut sampled.same, witness) || proven.is_new(seen.url, key))
-                {
-                    proven.add(seen.url, key);
+                if let Some((witness, change)) = seen.agrees(others, (&keys, key), documents) {
+                    agreed.push((seen.url, key, witness, change));
                 }
+            }
+        }
+        // What only one document shows is no label; the first one that does is known by the others.
+        for (at, (url, key, witness, change)) in agreed.iter().enumerate() {
+            let is_label = |change: &Change| {
+                let others = agreed.iter().enumerate().filter(|(i, _)| *i != at);
+                others.take(LABELS_MAX).any(|(_, (_, _, other, seen))| {
+                    other != witness && seen.is_some_and(|seen| seen.is_like(change))
+                })
+            };
+            if change.as_ref().is_some_and(|change| !is_label(change)) {
+                continue;
+            }
+            let here = places(url, key, self.items_of(site));
+            if has_room(&mut sampled.same, *witness) || proven.is_new(url, &here) {
+                proven.add(url, &here);
             }
         }
         Ok(sampled)
@@ -531,18 +552,20 @@ impl Seen<'_> {
     /// Returns the document that the page shares with another one of its key, or with what it
     /// redirects to, if that tests the rule on trial. One that is contained in the other is none,
     /// nor is one with the same text among other words: what an audit would doubt proves nothing
-    /// either.
+    /// either. Where each of the others differs from it by more than a label has, it is said how
+    /// one of them does.
     fn agrees<'s>(
         &self,
-        mut others: impl Iterator<Item = &'s Seen<'s>>,
+        others: impl Iterator<Item = &'s Seen<'s>>,
         (keys, key): (&Keys<'_>, &CrawlUrl),
         documents: &Documents,
-    ) -> Option<u64> {
+    ) -> Option<(u64, Option<Change>)> {
         if let Some((true, target)) = &self.page.declared {
             let target = CrawlUrl::parse(target).ok()?;
             let led = rewrite(keys.rules, &target).map_or_else(|| target.clone(), |(led, _)| led);
             let is_led = led == *key && keys.test(self.url, &target);
-            return is_led.then(|| xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes()));
+            let hash = xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes());
+            return is_led.then_some((hash, None));
         }
         let doc: Doc = self.page.doc.filter(|_| speaks(self.page))?;
         let shown = of_page(self.page);
@@ -551,7 +574,16 @@ impl Seen<'_> {
             texts.is_some_and(|(a, b)| a.differs_from(b) || a.differs_around(b))
         };
         let is_same = |other: &Page| speaks(other) && other.doc == Some(doc) && !differs(other);
-        let agrees = |other: &Seen<'_>| is_same(other.page) && keys.test(self.url, other.url);
-        others.any(agrees).then(|| documents.witness(doc))
+        let agrees = |other: &&Seen<'_>| is_same(other.page) && keys.test(self.url, other.url);
+        let own_words =
+            |other: &Seen<'_>| shown.zip(of_page(other.page)).and_then(|(a, b)| a.own_words(b, 0));
+        let mut least: Option<Option<Change>> = None;
+        for other in others.filter(agrees).take(FORMS_MAX as usize) {
+            match own_words(other) {
+                None => return Some((documents.witness(doc), None)),
+                change => least = least.or(Some(change)),
+            }
+        }
+        least.map(|change| (documents.witness(doc), change))
     }
 }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::corpus::{Class, Corpus};
+use super::items;
 use super::query::{Separator, name_of};
 use super::rule::{RuleKind, Segment, template};
 use crate::url::{CrawlUrl, Host};
@@ -36,6 +37,9 @@ const BUCKET_MAX: usize = 11;
 
 /// Segments of a path that is looked at for one to ignore.
 const SEGMENTS_MAX: usize = 8;
+
+/// Templates of paths, and views, in which one parameter is tried.
+const CONTEXTS_MAX: usize = 12;
 
 /// Shapes judged in one round, best supported first.
 const SHAPES_MAX: usize = 24;
@@ -139,18 +143,46 @@ pub(crate) fn templates(
     names: &[String],
     separator: Separator,
 ) -> Vec<String> {
-    let mut count: BTreeMap<String, u32> = BTreeMap::new();
-    for class in &corpus.classes {
-        let Some(query) = class.key.as_url().query() else { continue };
+    let named = naming(corpus, names, separator);
+    most_frequent(named.map(|(class, _)| template(class.key.path())))
+}
+
+/// Returns the views in which a rule would rewrite URLs, most frequent first: words that another
+/// parameter has which names no items.
+pub(crate) fn views(corpus: &Corpus<'_>, names: &[String], separator: Separator) -> Vec<String> {
+    let is_view = |part: &&str| {
+        items::word(part).is_some_and(|(name, _)| {
+            !corpus.items.contains(name) && !names.iter().any(|dropped| dropped == name)
+        })
+    };
+    let named = naming(corpus, names, separator);
+    let views = named.flat_map(|(_, query)| separator.parts(query).filter(is_view));
+    most_frequent(views.map(str::to_owned))
+}
+
+/// Returns the classes in whose queries one of these parameters stands, each with its query.
+fn naming<'a>(
+    corpus: &'a Corpus<'_>,
+    names: &[String],
+    separator: Separator,
+) -> impl Iterator<Item = (&'a Class, &'a str)> {
+    let of_kind = move |class: &'a Class| {
+        let query = class.key.as_url().query()?;
         let mut of_query = separator.parts(query).map(name_of);
         let names_one = of_query.any(|name| names.iter().any(|one| one == name));
-        if names_one && Separator::of(query) == separator {
-            *count.entry(template(class.key.path())).or_default() += 1;
-        }
-    }
-    let mut templates: Vec<(String, u32)> = count.into_iter().filter(|(_, n)| *n > 2).collect();
-    templates.sort_by_key(|(path, n)| (std::cmp::Reverse(*n), path.clone()));
-    templates.into_iter().take(12).map(|(path, _)| path).collect()
+        (names_one && Separator::of(query) == separator).then_some((class, query))
+    };
+    corpus.classes.iter().filter_map(of_kind)
+}
+
+/// Returns where a rule may hold, given where each URL is that it would rewrite: where there are
+/// more than two of them, most frequent first.
+fn most_frequent(places: impl Iterator<Item = String>) -> Vec<String> {
+    let mut count: BTreeMap<String, u32> = BTreeMap::new();
+    places.for_each(|place| *count.entry(place).or_default() += 1);
+    let mut places: Vec<(String, u32)> = count.into_iter().filter(|(_, n)| *n > 2).collect();
+    places.sort_by_key(|(place, n)| (std::cmp::Reverse(*n), place.clone()));
+    places.into_iter().take(CONTEXTS_MAX).map(|(place, _)| place).collect()
 }
 
 /// Proposes aliases between hosts that hold the same paths, whole or under a prefix; the host with

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::items::{self, Items};
 use super::query;
 use super::rule::RuleKind;
 use super::sketch::mix;
@@ -36,9 +37,8 @@ const VIEW: usize = 3;
 /// The view of a URL that names none: no place in which a rule is proved or fails.
 const NO_VIEW: u64 = 0;
 
-/// Parameters that say which view a URL is, and the longest word that does.
+/// Parameters that say which view a URL is.
 const VIEW_PARAMETERS: usize = 2;
-const VIEW_WORD_MAX: usize = 24;
 
 /// The places of one URL.
 pub(crate) type Places = [u64; KINDS];
@@ -47,10 +47,11 @@ pub(crate) type Places = [u64; KINDS];
 /// directory of its path and the second one in it, which is where software that serves several
 /// projects says what it shows of one, or else the program there that is asked
 /// (`Results.html?q=1`), and the words by which a program that has one path for everything says
-/// which view of it is meant (`a=blob`, `action=history`). `key` is the URL's key: hosts that are
-/// one by other rules have their places in common, and what rules change is no view. The ports of a
-/// host have none in common, since another port is another program.
-pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
+/// which view of it is meant (`a=blob`, `action=history`), and not of which of its `items`. `key`
+/// is the URL's key: hosts that are one by other rules have their places in common, and what rules
+/// change is no view. The ports of a host have none in common, since another port is another
+/// program.
+pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl, items: &Items) -> Places {
     let [_, first, second, names] = features(url);
     let host = server(key);
     let is_directory = url.path()[1..].split('/').nth(2).is_some();
@@ -61,7 +62,7 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl) -> Places {
         place(1, &format!("{host}?{names}")),
         place(2, &format!("{host}/{first}")),
         place(3, &format!("{host}/{first}/{second}")),
-        view(url, key).map_or(NO_VIEW, |view| place(4, &format!("{host}?{view}"))),
+        view(url, key, items).map_or(NO_VIEW, |view| place(4, &format!("{host}?{view}"))),
     ]
 }
 
@@ -74,15 +75,12 @@ fn is_program(file: &str) -> bool {
     })
 }
 
-/// Returns the first parameters that have a word for their value and stand in the key as well.
-fn view(url: &CrawlUrl, key: &CrawlUrl) -> Option<String> {
+/// Returns the first parameters that have a word for their value, name no item, and stand in the
+/// key as well.
+fn view(url: &CrawlUrl, key: &CrawlUrl, items: &Items) -> Option<String> {
     let stays: BTreeSet<&str> = parts(key).collect();
-    let is_word = |part: &&str| {
-        let value = part.split_once('=').map_or("", |(_, value)| value);
-        let is_letter = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
-        (2..=VIEW_WORD_MAX).contains(&value.len()) && value.bytes().all(is_letter)
-    };
-    let words = parts(url).filter(|part| is_word(part) && stays.contains(part));
+    let is_view = |part: &&str| items::word(part).is_some_and(|(name, _)| !items.contains(name));
+    let words = parts(url).filter(|part| is_view(part) && stays.contains(part));
     let words: Vec<&str> = words.take(VIEW_PARAMETERS).collect();
     (!words.is_empty()).then(|| words.join("&"))
 }
@@ -126,12 +124,12 @@ impl Proven {
         self.values.iter().filter(|(_, known)| known.len() < VALUES_MIN)
     }
 
-    /// Takes in that a URL showed what the rule said.
-    pub(crate) fn add(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
+    /// Takes in that a URL in these places showed what the rule said.
+    pub(crate) fn add(&mut self, url: &CrawlUrl, here: &Places) {
         self.pairs += 1;
-        for (of_kind, place) in self.places.iter_mut().zip(places(url, key)) {
-            if place != NO_VIEW {
-                *of_kind.entry(place).or_default() += 1;
+        for (of_kind, place) in self.places.iter_mut().zip(here) {
+            if *place != NO_VIEW {
+                *of_kind.entry(*place).or_default() += 1;
             }
         }
         for (name, value) in parameters(url) {
@@ -142,9 +140,10 @@ impl Proven {
         }
     }
 
-    /// Returns true where a URL speaks for a place or a value for which nothing spoke before.
-    pub(crate) fn is_new(&self, url: &CrawlUrl, key: &CrawlUrl) -> bool {
-        places(url, key).iter().any(|place| !self.holds_in(*place))
+    /// Returns true where a URL speaks for one of its places, or for a value, for which nothing
+    /// spoke before.
+    pub(crate) fn is_new(&self, url: &CrawlUrl, here: &Places) -> bool {
+        here.iter().any(|place| !self.holds_in(*place))
             || self.unseen(url, VALUES_MAX).next().is_some()
     }
 
@@ -265,6 +264,14 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dust::items::NO_ITEMS;
+
+    impl Proven {
+        /// Takes in a pair of a site of which no items are known.
+        pub(crate) fn agree(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
+            self.add(url, &places(url, key, &NO_ITEMS));
+        }
+    }
 
     fn url(tail: &str) -> CrawlUrl {
         CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap()
@@ -277,11 +284,11 @@ mod tests {
         let open = |proven: &Proven, tail: &str| proven.unproven_values(&url(tail)).count();
         for value in 0..7 {
             assert_eq!(open(&proven, &format!("/x?a={value}&c=1")), 1);
-            proven.add(&url(&format!("/x?a={value}&c=1")), &url("/x?c=1"));
+            proven.agree(&url(&format!("/x?a={value}&c=1")), &url("/x?c=1"));
             assert_eq!(open(&proven, &format!("/y?a={value}")), 0);
         }
         assert_eq!(open(&proven, "/x?a=7&b=0"), 2);
-        proven.add(&url("/x?a=7"), &url("/x"));
+        proven.agree(&url("/x?a=7"), &url("/x"));
         assert_eq!(open(&proven, "/x?a=8&b=0"), 1, "of the other one nothing is known");
         assert!(proven.is_limited_to_values());
         let seen = |proven: &Proven, tail: &str| proven.values_seen(&url(tail));
@@ -289,7 +296,7 @@ mod tests {
         assert_eq!((seen(&proven, "/x?a=3"), seen(&proven, "/x?c=9")), (None, None));
         assert_eq!(seen(&proven, "/x?a=9&b=1"), Some(0));
         for value in 8..200 {
-            proven.add(&url(&format!("/x?a={value}")), &url("/x"));
+            proven.agree(&url(&format!("/x?a={value}")), &url("/x"));
         }
         assert_eq!(seen(&proven, "/x?a=999"), None, "enough is known of it");
     }
@@ -302,9 +309,9 @@ mod tests {
         };
         let mut proven = Proven::default();
         for item in 0..20 {
-            proven.add(&url(":8001", item), &url(":8001", item));
+            proven.agree(&url(":8001", item), &url(":8001", item));
         }
-        let on = |port: &str| places(&url(port, 1), &url(port, 1));
+        let on = |port: &str| places(&url(port, 1), &url(port, 1), &NO_ITEMS);
         assert!(on(":8001").iter().all(|place| proven.holds_in(*place)));
         for other in [":8002", ""] {
             assert!(!on(other)[..VIEW].iter().any(|at| proven.holds_in(*at)), "port {other}");
@@ -312,7 +319,11 @@ mod tests {
         }
         assert_eq!(on(":80"), on(""), "one server, written in two ways");
         let secure = CrawlUrl::parse("https://example.com/list/part/1?sid=1").unwrap();
-        assert_eq!(places(&secure, &secure), on(""), "and with encryption it is the same one");
+        assert_eq!(
+            places(&secure, &secure, &NO_ITEMS),
+            on(""),
+            "and with encryption it is the same one"
+        );
     }
 
     /// A rule was tried in the home of each of a hundred people.
@@ -321,12 +332,12 @@ mod tests {
         let mut proven = Proven::default();
         let home = |name: &str| url(&format!("/~{name}/notes/list?sid=1"));
         let open = |proven: &Proven, url: &CrawlUrl, asks_each| {
-            proven.open_in(places(url, url), asks_each).count()
+            proven.open_in(places(url, url, &NO_ITEMS), asks_each).count()
         };
         for name in 'a'..='y' {
             let url = home(&format!("u{name}"));
             assert_eq!(open(&proven, &url, false), if name == 'a' { 3 } else { 2 });
-            proven.add(&url, &url);
+            proven.agree(&url, &url);
         }
         assert_eq!(open(&proven, &home("other"), false), 0);
         assert_eq!(open(&proven, &home("other"), true), 2, "it failed in one of them");
@@ -341,25 +352,25 @@ mod tests {
         let mut proven = Proven::default();
         let on = |view: &str, rest: &str| {
             let [of, key] = ["&at=1", ""].map(|at| url(&format!("/x?p=x.git&a={view}{rest}{at}")));
-            (of.clone(), key.clone(), places(&of, &key))
+            (of.clone(), key.clone(), places(&of, &key, &NO_ITEMS))
         };
         for _ in 0..12 {
             let (of, key, _) = on("blob_plain", "&f=1&h=2");
-            proven.add(&of, &key);
+            proven.agree(&of, &key);
         }
         let (history, key, here) = on("history", "&f=1&h=2");
         assert_eq!(proven.open_in(here, false).collect::<Vec<_>>(), [here[VIEW]]);
         assert_eq!(proven.unproved_in(&here), [here[VIEW]]);
-        proven.add(&history, &key);
+        proven.agree(&history, &key);
         assert_eq!(proven.weak_part(&here, 10), Some((here[VIEW], 1)), "its names agreed 13 times");
         let (_, _, unnamed) = on("blob_plain", "&f=1");
         assert_eq!(proven.unproved_in(&unnamed), [unnamed[NAMES]], "its view is proved");
         let (_, _, new) = on("tree", "&f=1");
         assert_eq!(proven.unproved_in(&new), [new[VIEW]], "the names are still to be proved");
-        let plain = places(&url("/x?id=7&at=1"), &url("/x?id=7"));
+        let plain = places(&url("/x?id=7&at=1"), &url("/x?id=7"), &NO_ITEMS);
         assert_eq!(proven.unproved_in(&plain), [plain[NAMES]], "what names no view is no place");
         assert_eq!(proven.open_in(plain, true).collect::<Vec<_>>(), [plain[NAMES]]);
-        let view = |tail: &str, key: &str| view(&url(tail), &url(key));
+        let view = |tail: &str, key: &str| view(&url(tail), &url(key), &NO_ITEMS);
         let named = view("/x?sort=name&a=b1&at=2&do=log", "/x?a=b1&do=log");
         assert_eq!(named.as_deref(), Some("do=log"));
         assert_eq!(view("/x?C=N&id=7&f=Main&q=a+b&s=1", "/x?C=N&id=7&f=Main&q=a+b"), None);
@@ -368,10 +379,10 @@ mod tests {
     /// Two queues have one form to change a query, and other tickets.
     #[test]
     fn the_program_that_a_directory_has_is_a_place() {
-        let of = |tail: &str| places(&url(tail), &url(tail));
+        let of = |tail: &str| places(&url(tail), &url(tail), &NO_ITEMS);
         let mut proven = Proven::default();
         let form = url("/Search/Build.html?Query=1");
-        (0..20).for_each(|_| proven.add(&form, &form));
+        (0..20).for_each(|_| proven.agree(&form, &form));
         let here = of("/Search/Results.html?Query=1");
         assert_eq!(proven.open_in(here, false).collect::<Vec<_>>(), [here[2]]);
         assert_eq!(proven.least_in(&here), 0);
@@ -397,9 +408,9 @@ mod tests {
         let mut proven = Proven::default();
         for item in 0..3 {
             let url = url(&format!("/list/part/{item}?sid=1"));
-            proven.add(&url, &url);
+            proven.agree(&url, &url);
         }
-        let of = |tail: &str| places(&url(tail), &url(tail));
+        let of = |tail: &str| places(&url(tail), &url(tail), &NO_ITEMS);
         assert_eq!(proven.least_in(&of("/list/part/9?sid=4")), 3);
         assert_eq!(proven.least_in(&of("/list/other/9?sid=4")), 0);
         assert_eq!((proven.places(), proven.holds_in(of("/list/x")[1])), (3, true));

@@ -39,6 +39,9 @@ impl RuleBook {
         if self.by_pairs {
             self.doubt()?;
         }
+        let hiding = self.entries.values().filter(|entry| entry.rule.state.hides());
+        let sites: BTreeSet<Site> = hiding.map(|entry| entry.rule.site.clone()).collect();
+        sites.iter().for_each(|site| self.note_items(site));
         self.version += 1;
         self.rule_set().map(Some)
     }
@@ -107,6 +110,7 @@ impl RuleBook {
             };
             (entry.rule.id, standing)
         });
-        Ok(set.standing(standings))
+        let items = self.items.iter().map(|(site, items)| (site.clone(), items.clone()));
+        Ok(set.standing(standings).naming_items(items))
     }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::limits::Limits;
-use super::query::Separator;
+use super::query::{self, Separator};
 use crate::clock::Timestamp;
 use crate::url::{Host, Site};
 
@@ -170,6 +170,10 @@ pub struct Scope {
     /// Only under paths of this template: every run of digits is one `#`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// Only in queries that have this parameter with this value, such as `do=diff`: the view that a
+    /// program with one path for everything is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
 }
 
 /// Where a rule came from.
@@ -505,9 +509,22 @@ impl Scope {
         {
             return Err(format!("the host {:?} is not of the site {site}", host.as_str()));
         }
+        if let Some(view) = &self.view {
+            text("view", view)?;
+            let (name, _) = view.split_once('=').unwrap_or_default();
+            if name.is_empty() || view.contains(['&', ';', '?']) {
+                return Err(format!("the view {view:?} is no parameter with its value"));
+            }
+        }
         let Some(path) = &self.path else { return Ok(()) };
         of_url("path", &path.replace('#', ""))?;
         if path.starts_with('/') { Ok(()) } else { Err(format!("the path {path:?} has no slash")) }
+    }
+
+    /// Returns true where a query is that of the view it holds in, if it holds in one only.
+    pub(crate) fn has_view(&self, query: &str) -> bool {
+        let is_asked = |view| query::parameters(query).any(|part| part == view);
+        self.view.as_deref().is_none_or(is_asked)
     }
 }
 
@@ -565,6 +582,9 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(path) = &self.path {
             write!(f, " under \"{path}\"")?;
+        }
+        if let Some(view) = &self.view {
+            write!(f, " with \"{view}\"")?;
         }
         if let Some(host) = &self.host {
             write!(f, " on {host}")?;
@@ -721,10 +741,18 @@ mod tests {
             Rule::new(Site::new(site), kind, scope, Source::Mined, Timestamp::ZERO).check().is_ok()
         };
         let scope = |host: Option<&str>, path: Option<&str>| Scope {
+            view: None,
             host: host.map(Host::new),
             path: path.map(str::to_owned),
         };
         let case = || RuleKind::PathCase;
+        let with = |view: &str| {
+            of("example.com", case(), Scope { view: Some(view.to_owned()), ..Scope::default() })
+        };
+        assert!(with("do=diff") && with("do="));
+        for view in ["", "do", "=diff", "do=a b", "do=a\n", "do=a&x=1", "do=a;x=1", "do=a?"] {
+            assert!(!with(view), "{view:?}");
+        }
         assert!(of("example.com", case(), scope(Some("a.example.com"), Some("/a/#.html"))));
         assert!(of("[::1]", case(), scope(None, None)));
         assert!(!of("example.com\nserver {", case(), scope(None, None)));

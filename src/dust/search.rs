@@ -201,7 +201,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Tries every parameter on the whole site, then under single path templates.
+    /// Tries every parameter on the whole site, then under single path templates and in single
+    /// views.
     fn parameters(&mut self) -> Result<(), RuleError> {
         let proposals = propose::parameters(&self.corpus);
         let mut settled: BTreeSet<String> = BTreeSet::new();
@@ -219,7 +220,11 @@ impl Search<'_> {
             }
             let minimum = self.settings.support_min as usize;
             for path in propose::templates(&self.corpus, names, *separator) {
-                let scope = Scope { host: None, path: Some(path) };
+                let scope = Scope { path: Some(path), ..Scope::default() };
+                self.attempt(&kind, &scope, Source::Mined, minimum)?;
+            }
+            for view in propose::views(&self.corpus, names, *separator) {
+                let scope = Scope { view: Some(view), ..Scope::default() };
                 self.attempt(&kind, &scope, Source::Mined, minimum)?;
             }
             if separator.is_usual() {
@@ -480,6 +485,34 @@ mod tests {
         let site = Site::new("example.com");
         let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
         rules.iter().map(Rule::to_string).collect()
+    }
+
+    /// A program whose every file was fetched once for each commit, since one view of it in five
+    /// needs the commit.
+    #[test]
+    fn a_parameter_that_one_view_needs_is_dropped_in_the_others() {
+        let mut miner = Miner::new(Settings { applicable_min: 3, ..Settings::default() });
+        let letter = |n: u64| char::from(b'a' + (n % 26) as u8);
+        for file in 0..40 {
+            let name = format!("file_{}{}", letter(file), letter(file / 26));
+            for (view, at) in [("blob", 0), ("log", 1), ("tree", 2), ("raw", 3), ("diff", 4)] {
+                for commit in 0..2 {
+                    let tail = format!("/x?f={name}&do={view}&at={commit}");
+                    let document = 100 * at + file + if view == "log" { 1_000 * commit } else { 0 };
+                    let shingles = document * 1_000..document * 1_000 + 120;
+                    let text = Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main);
+                    let url = CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap();
+                    miner.observe(&Observation::of(url, 200, text));
+                }
+            }
+        }
+        let site = Site::new("example.com");
+        let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
+        let mut dropped: Vec<String> = rules.iter().map(Rule::to_string).collect();
+        dropped.retain(|rule| rule.starts_with("drop parameter \"at\" "));
+        dropped.sort();
+        let want = ["blob", "diff", "raw", "tree"];
+        assert_eq!(dropped, want.map(|view| format!("drop parameter \"at\" with \"do={view}\"")));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::proven::Proven;
+use super::proven::{Places, Proven};
 use super::query;
 use super::rule::{Evidence, RuleId, Source, template};
 use super::sketch::mix;
@@ -259,12 +259,17 @@ impl Trial {
     }
 
     /// Takes in what a draw showed.
-    pub(crate) fn record(&mut self, draw: &Draw, finding: Finding, settings: &Settings) {
+    pub(crate) fn record(
+        &mut self,
+        (draw, here): (&Draw, &Places),
+        finding: Finding,
+        settings: &Settings,
+    ) {
         self.pending = self.pending.saturating_sub(1);
         let stratum = draw.stratum;
         match finding {
             Finding::Same => {
-                self.proven.add(&draw.url, &draw.outcome);
+                self.proven.add(&draw.url, here);
                 self.same += 1;
                 self.ratio += settings.success();
             }
@@ -426,6 +431,8 @@ impl Audit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dust::items::NO_ITEMS;
+    use crate::dust::proven::places;
 
     fn urls(section: &str, n: usize) -> Vec<(CrawlUrl, CrawlUrl)> {
         let url = |text: String| CrawlUrl::parse(&text).unwrap();
@@ -444,7 +451,8 @@ mod tests {
                 standing => return (standing, trial),
             }
             let draw = trial.draw().unwrap();
-            trial.record(&draw, truth(&draw.url), &settings);
+            let here = places(&draw.url, &draw.outcome, &NO_ITEMS);
+            trial.record((&draw, &here), truth(&draw.url), &settings);
         }
     }
 
