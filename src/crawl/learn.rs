@@ -36,6 +36,9 @@ const LOOK_SERVES: std::time::Duration = std::time::Duration::from_secs(60);
 /// Audits that wait for one look.
 const AWAITING_MAX: usize = 64;
 
+/// How many times as often as a rule another one must have agreed to be above suspicion beside it.
+const FAR_BETTER: u32 = 2;
+
 /// Looks that are remembered.
 const LOOKS_KEPT: usize = 64;
 
@@ -469,7 +472,7 @@ impl State {
     /// and that has its key by further rules: a view of a page was compared with an old version of
     /// that page, and the rule that makes one of its views fell. It is known where another page has
     /// the key that the URL has without `theirs`. Where none has, those that are not proved leave
-    /// it open, and of those that are the ones are doubted of which less is known.
+    /// it open, and of those that are the ones are doubted of which far less is known.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -490,10 +493,13 @@ impl State {
             let is_cleared = is_like(known, shown);
             return Ok(if is_cleared { Fault::Theirs(Some((key, known))) } else { Fault::Own });
         }
+        let (agreed, others) = (set.least_agreed(rules), set.least_agreed(theirs));
         Ok(if set.must_prove(stands, theirs) {
             Fault::Unknown
-        } else if set.least_agreed(theirs) < set.least_agreed(rules) {
+        } else if others < agreed {
             Fault::Theirs(None)
+        } else if others < agreed.saturating_mul(FAR_BETTER) {
+            Fault::Unknown
         } else {
             Fault::Own
         })
