@@ -18,7 +18,7 @@ use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Changes, Fetched, Recurrence, RuleId, RuleKind, RuleSet, Sketch, Text};
+use crate::dust::{Changes, Fetched, RuleId, RuleKind, RuleSet, Sketch, Text};
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
@@ -255,17 +255,12 @@ impl Checks {
     }
 
     /// Takes in by which words a page of this text differs from another one that these rules make
-    /// it; returns what others have shown of such words.
-    pub(super) fn note_change(
-        &mut self,
-        rules: Vec<RuleId>,
-        text: Sketch,
-        change: Change,
-    ) -> Recurrence {
+    /// it; returns true where pages of other texts have differed by much the same words.
+    pub(super) fn is_label(&mut self, rules: Vec<RuleId>, text: Sketch, change: Change) -> bool {
         if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
             self.changes.pop_first();
         }
-        self.changes.entry(rules).or_default().note(text, change)
+        self.changes.entry(rules).or_default().recurs(text, change)
     }
 
     /// Returns the most words by which two looks at a page of a URL's site have differed.

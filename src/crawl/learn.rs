@@ -19,8 +19,7 @@ use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{
-    Declared, Fetched, Finding, Observation, Probe, Recurrence, RuleEvent, RuleId, RuleState,
-    Sketch, Text,
+    Declared, Fetched, Finding, Observation, Probe, RuleEvent, RuleId, RuleState, Sketch, Text,
 };
 use crate::fetch::{Answer, Outcome, Truncated};
 use crate::filter::Found;
@@ -380,21 +379,18 @@ impl State {
     ) -> Result<(), DbError> {
         let Audited { mut rules, pair, stands, audited, known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
-        // What neither is a label of the rules nor changes at each look is what a page is about.
-        if found != Finding::Unclear
+        // What neither is a label of the rules nor changes at each look is what a page is about. A
+        // label is not taken for less than it is where it is long: all pages of a wiki may have had
+        // one sentence more since.
+        if found == Finding::Same
             && let Some(change) = known.own_words(audited, self.checks.changes_by(&pair.0))
             && let Some(text) = known.text()
         {
             let theirs = stands.iter().flat_map(|(rules, _)| rules);
             let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
-            let recurrence = self.checks.note_change(all.into_iter().collect(), text, change);
-            let is_tried = self.rules.snapshot().must_prove(&pair.0, &rules);
-            found = match recurrence {
-                Recurrence::Recurs => Finding::Same,
-                _ if found == Finding::Same => Finding::Unclear,
-                Recurrence::Unknown if is_tried => Finding::Unclear,
-                Recurrence::Unknown | Recurrence::IsOwn => found,
-            };
+            if !self.checks.is_label(all.into_iter().collect(), text, change) {
+                found = Finding::Unclear;
+            }
         }
         if found == Finding::Failed && known.is_page() {
             self.checks.contest(by);

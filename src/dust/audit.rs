@@ -67,10 +67,12 @@ impl Excuse {
 impl Entry {
     /// Takes the rule out of force in some places where a document showed that it fails; in others
     /// it must prove itself in each. Where it is blamed, it is counted how often it does.
-    fn refuse(&mut self, places: &[u64], document: u64) {
+    fn refuse(&mut self, places: &[u64], blamed_by: Option<u64>) {
         self.refused.extend(places);
-        for place in places {
-            self.excuses.entry(*place).or_default().failed.insert(document);
+        if let Some(document) = blamed_by {
+            for place in places {
+                self.excuses.entry(*place).or_default().failed.insert(document);
+            }
         }
         self.doubted = true;
     }
@@ -174,11 +176,13 @@ impl RuleBook {
             self.changed |= self.by_pairs && share(entry) < before;
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                // Where others took part of which less is known, it is asked for there again.
-                if blamed == Some(*id) {
-                    entry.refuse(&new, document);
+                // So may each of several: of lists without their files, some were lost where only the
+                // most suspect one was refused.
+                if finding == Finding::Failed {
+                    let is_blamed = blamed == Some(*id);
+                    entry.refuse(&new, is_blamed.then_some(document));
                     self.changed = true;
-                    if entry.refused.len() > entry.refused_max() {
+                    if is_blamed && entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
                 }
@@ -188,7 +192,7 @@ impl RuleBook {
                 && blamed == Some(*id)
                 && let Some(part) = entry.failed_part(&here)
             {
-                entry.refuse(&[part], document);
+                entry.refuse(&[part], Some(document));
                 self.changed = true;
                 continue;
             }

@@ -18,31 +18,18 @@ pub(crate) struct Changes {
     seen: VecDeque<(Sketch, Change)>,
 }
 
-/// What is known of a way in which two pages differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Recurrence {
-    /// Pages with another text differ by much the same words: they are a label.
-    Recurs,
-    /// Pages with another text differ by other words.
-    IsOwn,
-    /// No pages with another text were seen to differ.
-    Unknown,
-}
-
 impl Changes {
-    /// Takes in by which words a page of this text differs from another one.
-    pub(crate) fn note(&mut self, text: Sketch, change: Change) -> Recurrence {
-        let others = self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different);
-        let recurs = others.map(|(_, seen)| seen.is_like(&change)).max();
+    /// Takes in by which words a page of this text differs from another one; returns true where
+    /// pages of other texts have differed by much the same words.
+    pub(crate) fn recurs(&mut self, text: Sketch, change: Change) -> bool {
+        let mut others =
+            self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different);
+        let recurs = others.any(|(_, seen)| seen.is_like(&change));
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
         }
         self.seen.push_back((text, change));
-        match recurs {
-            Some(true) => Recurrence::Recurs,
-            Some(false) => Recurrence::IsOwn,
-            None => Recurrence::Unknown,
-        }
+        recurs
     }
 }
 
@@ -59,14 +46,14 @@ mod tests {
         let change =
             |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20)));
         let mut changes = Changes::default();
-        assert_eq!(changes.note(text(1), change(1_000)), Recurrence::Unknown);
-        assert_eq!(changes.note(text(1), change(1_000)), Recurrence::Unknown, "one document");
-        assert_eq!(changes.note(text(2), change(2_000)), Recurrence::IsOwn);
-        assert_eq!(changes.note(text(3), change(1_000)), Recurrence::Recurs);
+        assert!(!changes.recurs(text(1), change(1_000)));
+        assert!(!changes.recurs(text(1), change(1_000)), "one document is one witness");
+        assert!(!changes.recurs(text(2), change(2_000)));
+        assert!(changes.recurs(text(3), change(1_000)));
         for document in 4..4 + KEPT_MAX as u64 {
-            changes.note(text(document), change(document * 1_000));
+            changes.recurs(text(document), change(document * 1_000));
         }
-        assert_eq!(changes.note(text(99), change(1_000)), Recurrence::IsOwn, "it is long ago");
+        assert!(!changes.recurs(text(99), change(1_000)), "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 }

@@ -45,7 +45,7 @@ pub mod sketch;
 pub mod validate;
 
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
-pub(crate) use changes::{Changes, Recurrence};
+pub(crate) use changes::Changes;
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
 #[cfg(test)]
