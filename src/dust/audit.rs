@@ -176,8 +176,8 @@ impl RuleBook {
             self.changed |= self.by_pairs && share(entry) < before;
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                // So may each of several: of lists without their files, some were lost where only the
-                // most suspect one was refused.
+                // So may each of several: lists were lost where only the most suspect one was
+                // refused.
                 if finding == Finding::Failed {
                     let is_blamed = blamed == Some(*id);
                     entry.refuse(&new, is_blamed.then_some(document));
