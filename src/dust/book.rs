@@ -658,10 +658,9 @@ impl RuleBook {
     }
 
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
+        let here = places(&draw.url, &draw.outcome, self.items_of(&draw.url.site()));
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(trial) = &mut entry.trial else { return };
-        let items = self.items.get(&entry.rule.site).unwrap_or(&NO_ITEMS);
-        let here = places(&draw.url, &draw.outcome, items);
         trial.record((draw, &here), finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;

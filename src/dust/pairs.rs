@@ -502,10 +502,9 @@ impl RuleBook {
             }
         }
         // What only one document shows is no label; the first one that does is known by the others.
-        for (at, (url, key, witness, change)) in agreed.iter().enumerate() {
+        for (url, key, witness, change) in &agreed {
             let is_label = |change: &Change| {
-                let others = agreed.iter().enumerate().filter(|(i, _)| *i != at);
-                others.take(LABELS_MAX).any(|(_, (_, _, other, seen))| {
+                agreed.iter().take(LABELS_MAX).any(|(_, _, other, seen)| {
                     other != witness && seen.is_some_and(|seen| seen.is_like(change))
                 })
             };
