@@ -581,6 +581,11 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     if config.frontier.in_flight_max == 0 {
         return Err(("frontier.in_flight_max".to_owned(), "must be at least 1".to_owned()));
     }
+    let most = content::SAMPLE_PAGES_MAX;
+    if config.content.sample_pages_max > most {
+        let message = format!("is {}: must be at most {most}", config.content.sample_pages_max);
+        return Err(("content.sample_pages_max".to_owned(), message));
+    }
     let token = |c: char| c.is_ascii_alphabetic() || matches!(c, '-' | '_');
     if config.name.is_empty() || !config.name.chars().all(token) {
         let message = "must be letters, `-` and `_` only: it is the product token of RFC 9309";
@@ -679,6 +684,10 @@ mod tests {
                 &format!("FILE:2:1: fetch.robots_body_max: is {size}: must be more than"),
             );
         }
+        check_error(
+            "[content]\nsample_pages_max = 256\n",
+            "FILE:2:1: content.sample_pages_max: is 256: must be at most 255",
+        );
         check_error("contact = \n", "FILE:1:");
     }
 

@@ -15,9 +15,10 @@ use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::crawl::explain::{Applied, Explanation, Judges, LineOf, State, explain as explained};
-use crate::crawl::log;
+use crate::crawl::log::{self, BesideLine};
 use crate::db::Db;
 use crate::db::families::robots as rows;
+use crate::dust::RuleId;
 use crate::robots::Entry;
 use crate::url::{CrawlUrl, Host};
 
@@ -103,6 +104,9 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
                 "request",
                 &format!("{at}  {purpose}  {outcome} in {took} ms, then {then}{left_out}"),
             );
+            if let Some(beside) = &line.beside {
+                row("", &fetched_beside(beside));
+            }
         }
     }
     Ok(if all_known { Exit::Complete } else { Exit::Nothing })
@@ -168,6 +172,18 @@ fn left_out(line: &log::Line) -> String {
         said += &format!("; not read to its end: {problem}");
     }
     said
+}
+
+/// Says why a URL was asked for that another one stands for.
+fn fetched_beside(beside: &BesideLine) -> String {
+    let BesideLine { url, why, rules } = beside;
+    let rules: Vec<String> = rules.iter().map(RuleId::to_string).collect();
+    let rules = rules.join(", ");
+    match why.as_str() {
+        "check" => format!("to check {rules} against {url}, which stands for it"),
+        "audit" => format!("as an audit of {rules}, in force, against {url}"),
+        _ => format!("brought back: {url} stood for it"),
+    }
 }
 
 fn row(name: &str, text: &str) {

@@ -98,7 +98,7 @@ pub use figures::Figures;
 pub use shingle::{
     THIN_SHINGLES, containment, is_thin, min_hashes, min_hashes_text, resemblance, shingles,
 };
-pub use site_model::{Boilerplate, Room, SiteModel};
+pub use site_model::{Boilerplate, Room, SAMPLE_PAGES_MAX, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
 pub use word_set::{Overlap, WORDS_KEPT, WordSet};
 pub use words::Words;
@@ -191,9 +191,9 @@ pub struct Settings {
     pub boilerplate_pages_min: u32,
     /// Pages sampled before a site's boilerplate is first used.
     pub sample_pages_min: u32,
-    /// Pages in a full sample: enough to know shares of 5 % to within 3 %.
+    /// Pages in a full sample: enough to know shares of 5 % to within 3 %; 255 at most.
     pub sample_pages_max: u32,
-    /// Windows counted while a site is sampled; 8 bytes each.
+    /// Windows counted while a site is sampled; 6 bytes each.
     pub sample_windows_max: usize,
 }
 

@@ -13,7 +13,7 @@
 //! as copies with another date, bear no witness. Only what [`EVERYWHERE`] of the pages have needs
 //! none.
 //!
-//! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (8 bytes each; rare
+//! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (6 bytes each; rare
 //! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
 //! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published
 //! windows only.
@@ -91,18 +91,22 @@ struct Sample {
     publish_at: u32,
     /// The main texts that are in the sample, sorted.
     texts: Vec<u64>,
-    /// Windows and the pages they were on, sorted by window.
-    counts: Vec<Count>,
+    counts: Counts,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Count {
-    window: u32,
-    /// Pages it was on.
-    pages: u16,
+/// Windows, sorted, and on how many pages of a sample each was: three columns, so that a window is
+/// looked for among windows alone, and takes six bytes.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    windows: Vec<u32>,
+    /// Pages that each was on, up to [`SAMPLE_PAGES_MAX`].
+    pages: Vec<u8>,
     /// Of these, pages that had other text besides.
-    witnesses: u16,
+    witnesses: Vec<u8>,
 }
+
+/// Most pages of a sample, as its counts are of one byte.
+pub const SAMPLE_PAGES_MAX: u32 = u8::MAX as u32;
 
 /// A window on this share of the pages belongs to the site, whatever stands beside it.
 const EVERYWHERE: f64 = 0.3;
@@ -146,7 +150,7 @@ impl SiteModel {
     /// Returns about how many bytes of memory the model holds.
     pub fn memory(&self) -> usize {
         let sample = self.sample.as_ref();
-        let sample = sample.map_or(0, |kept| 8 * (kept.counts.capacity() + kept.texts.capacity()));
+        let sample = sample.map_or(0, |kept| kept.counts.memory() + 8 * kept.texts.capacity());
         std::mem::size_of::<Self>() + sample + 6 * self.published.windows.capacity()
     }
 
@@ -182,16 +186,15 @@ impl SiteModel {
         if !sample.take(page, settings) {
             return false;
         }
-        if sample.pages < sample.publish_at.max(settings.sample_pages_min) {
+        let most = settings.sample_pages_max.min(SAMPLE_PAGES_MAX);
+        if sample.pages < sample.publish_at.max(settings.sample_pages_min).min(most) {
             return false;
         }
         sample.publish_at = sample.pages * 2;
         let windows = sample.frequent(settings);
         let enough = match room {
-            Room::Ample => settings.sample_pages_max,
-            Room::Short | Room::Full => {
-                settings.sample_pages_max.min(2 * settings.sample_pages_min)
-            }
+            Room::Ample => most,
+            Room::Short | Room::Full => most.min(2 * settings.sample_pages_min),
         };
         if sample.pages >= enough {
             self.sample = None;
@@ -219,45 +222,26 @@ impl Sample {
         self.texts.insert(place, text);
         self.pages += 1;
         self.add(windows, settings);
-        let mut floor = 1;
-        while self.counts.len() > settings.sample_windows_max {
-            self.counts.retain(|count| count.pages > floor);
-            floor += 1;
-        }
+        self.counts.keep_most_frequent(settings.sample_windows_max);
         true
     }
 
     /// Adds a page's windows, sorted and without repeats, to the counts. The page bears witness if
-    /// enough of it is not known from other pages; whether it does is known only behind the walk
-    /// over all counts, so its windows are marked on the way.
+    /// enough of it is not known from other pages.
     fn add(&mut self, windows: &[u32], settings: &Settings) {
         // Well below the share that makes boilerplate, or copies on just that share would pass.
         let usual = (0.4 * settings.boilerplate_share * f64::from(self.pages)).max(2.0);
-        let mut merged = Vec::with_capacity(self.counts.len() + windows.len());
-        let mut places = Vec::with_capacity(windows.len());
-        let mut old = &self.counts[..];
+        let mut found = Vec::with_capacity(windows.len());
         let mut known = 0;
+        let mut at = 0;
         for window in windows {
-            let before = run_below(old, *window);
-            merged.extend_from_slice(&old[..before]);
-            old = &old[before..];
-            places.push(merged.len());
-            match old.split_first() {
-                Some((count, rest)) if count.window == *window => {
-                    known += usize::from(f64::from(count.pages) >= usual);
-                    merged.push(Count { pages: count.pages.saturating_add(1), ..*count });
-                    old = rest;
-                }
-                _ => merged.push(Count { window: *window, pages: 1, witnesses: 0 }),
-            }
+            at += run_below(&self.counts.windows[at..], *window);
+            let is_held = self.counts.windows.get(at) == Some(window);
+            known += usize::from(is_held && f64::from(self.counts.pages[at]) >= usual);
+            found.push(Found { window: *window, at, is_held });
         }
-        merged.extend_from_slice(old);
-        if (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64 {
-            for place in places {
-                merged[place].witnesses = merged[place].witnesses.saturating_add(1);
-            }
-        }
-        self.counts = merged;
+        let is_witness = (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64;
+        self.counts.add(&found, is_witness);
     }
 
     fn frequent(&self, settings: &Settings) -> Vec<u32> {
@@ -265,21 +249,97 @@ impl Sample {
         let least = f64::from(settings.boilerplate_pages_min);
         let some = least.max(settings.boilerplate_share * pages);
         let most = least.max(EVERYWHERE * pages);
+        let Counts { windows, pages, witnesses } = &self.counts;
+        let counts = windows.iter().zip(pages.iter().zip(witnesses));
         let is_frequent =
-            |count: &&Count| f64::from(count.witnesses) >= some || f64::from(count.pages) >= most;
-        self.counts.iter().filter(is_frequent).map(|count| count.window).collect()
+            |pages: u8, witnesses: u8| f64::from(witnesses) >= some || f64::from(pages) >= most;
+        let frequent = counts.filter(|(_, (pages, witnesses))| is_frequent(**pages, **witnesses));
+        frequent.map(|(window, _)| *window).collect()
     }
 }
 
-/// Returns how many of the first counts are of windows below `window`. The next window of a page is
-/// some dozen counts away: comparing eight at once finds it sooner than any steps that depend on
-/// what the last one found.
-fn run_below(counts: &[Count], window: u32) -> usize {
+/// A window of a page, and its place among those counted.
+struct Found {
+    window: u32,
+    /// Where it is, or belongs.
+    at: usize,
+    is_held: bool,
+}
+
+impl Counts {
+    /// Counts one page more for each of its windows, in their order.
+    fn add(&mut self, found: &[Found], is_witness: bool) {
+        for held in found.iter().filter(|found| found.is_held) {
+            let (pages, witnesses) = (&mut self.pages[held.at], &mut self.witnesses[held.at]);
+            *pages = pages.saturating_add(1);
+            *witnesses = witnesses.saturating_add(u8::from(is_witness));
+        }
+        // Room is made from the end, so that each count moves once and nothing is copied out.
+        let mut old_end = self.windows.len();
+        let mut gaps = found.iter().filter(|found| !found.is_held).count();
+        self.grow(gaps);
+        for new in found.iter().rev().filter(|found| !found.is_held) {
+            let (moved, to) = (new.at..old_end, new.at + gaps);
+            self.windows.copy_within(moved.clone(), to);
+            self.pages.copy_within(moved.clone(), to);
+            self.witnesses.copy_within(moved, to);
+            gaps -= 1;
+            let place = new.at + gaps;
+            self.windows[place] = new.window;
+            self.pages[place] = 1;
+            self.witnesses[place] = u8::from(is_witness);
+            old_end = new.at;
+        }
+    }
+
+    /// Makes all columns longer, without room for twice as much: there are many samples, and a page
+    /// brings less and less that is new.
+    fn grow(&mut self, by: usize) {
+        let (len, more) = (self.windows.len() + by, by.max(self.windows.len() / 8));
+        if self.windows.capacity() < len {
+            self.windows.reserve_exact(more);
+            self.pages.reserve_exact(more);
+            self.witnesses.reserve_exact(more);
+        }
+        self.windows.resize(len, 0);
+        self.pages.resize(len, 0);
+        self.witnesses.resize(len, 0);
+    }
+
+    /// Leaves out the rarest until there are no more than `most`.
+    fn keep_most_frequent(&mut self, most: usize) {
+        let mut floor = 1;
+        while self.windows.len() > most {
+            let mut kept = 0;
+            for at in 0..self.windows.len() {
+                if self.pages[at] > floor {
+                    self.windows[kept] = self.windows[at];
+                    self.pages[kept] = self.pages[at];
+                    self.witnesses[kept] = self.witnesses[at];
+                    kept += 1;
+                }
+            }
+            self.windows.truncate(kept);
+            self.pages.truncate(kept);
+            self.witnesses.truncate(kept);
+            floor += 1;
+        }
+    }
+
+    fn memory(&self) -> usize {
+        4 * self.windows.capacity() + self.pages.capacity() + self.witnesses.capacity()
+    }
+}
+
+/// Returns how many of these windows, which are sorted, are below `window`. The next one of a page
+/// is some dozen away: comparing sixteen at once finds it sooner than any steps that depend on what
+/// the last one found.
+fn run_below(sorted: &[u32], window: u32) -> usize {
     let mut below = 0;
-    for eight in counts.chunks(8) {
-        let here = eight.iter().map(|count| usize::from(count.window < window)).sum::<usize>();
+    for some in sorted.chunks(16) {
+        let here = some.iter().map(|other| usize::from(*other < window)).sum::<usize>();
         below += here;
-        if here < eight.len() {
+        if here < some.len() {
             break;
         }
     }
@@ -409,13 +469,14 @@ mod tests {
             let own = windows.len() - windows.iter().filter(is_usual).count();
             let witness = own as f64 >= OWN_SHARE * windows.len() as f64;
             for window in &windows {
-                let (pages, witnesses): &mut (u16, u16) = plain.entry(*window).or_default();
+                let (pages, witnesses): &mut (u8, u8) = plain.entry(*window).or_default();
                 *pages += 1;
-                *witnesses += u16::from(witness);
+                *witnesses += u8::from(witness);
             }
             sample.add(&windows, &settings);
-            let kept = sample.counts.iter().map(|c| (c.window, (c.pages, c.witnesses)));
-            assert!(kept.eq(plain.iter().map(|(window, counts)| (*window, *counts))));
+            let Counts { windows, pages, witnesses } = &sample.counts;
+            assert!(windows.iter().eq(plain.keys()));
+            assert!(pages.iter().zip(witnesses).eq(plain.values().map(|(p, w)| (p, w))));
         }
     }
 

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::error::CrawlError;
 use super::learn::evidence_of;
+use super::log::BesideLine;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::content::Change;
@@ -403,6 +404,25 @@ impl State {
         if !self.checks.awaits(url) && self.checks.awaited.len() < AWAITED_MAX {
             self.checks.begin(url, by, rules, true);
         }
+    }
+
+    /// Returns what stands for a URL that is fetched all the same, and why that is; none where
+    /// nothing does.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn beside(&self, url: Fingerprint) -> Result<Option<BesideLine>, DbError> {
+        let check = self.checks.awaited.get(&url);
+        let (by, why, rules) = match (check, self.stood.get(&url)) {
+            (Some(check), _) if check.is_audit => (check.by, "audit", check.rules.clone()),
+            (Some(check), _) => (check.by, "check", check.rules.clone()),
+            (None, Some(by)) => (*by, "brought-back", Vec::new()),
+            (None, None) => return Ok(None),
+        };
+        // It may itself have been suppressed since.
+        let by = self.stand_in(url, by)?.unwrap_or(by);
+        let stands = urls::get(&self.db, by)?;
+        Ok(stands.map(|record| BesideLine { url: record.url, why: why.to_owned(), rules }))
     }
 
     /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same.

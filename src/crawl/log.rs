@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::error::CrawlError;
+use crate::dust::RuleId;
 
 /// One request.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Line {
     /// Its key under the rules, where it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
+    /// What stands for it under the rules, and why it was fetched all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<BesideLine>,
     /// The page it was found on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
@@ -131,6 +135,21 @@ pub struct Line {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
+}
+
+/// A URL that stood for the one that was fetched.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BesideLine {
+    /// It.
+    pub url: String,
+    /// `check`: the rules that make both one page are not proved yet, and are compared by them;
+    /// `audit`: they are in force, and are measured; `brought-back`: the rules fell, or what stood
+    /// for the URL came to nothing.
+    pub why: String,
+    /// The rules by their ids, where there are any left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleId>,
 }
 
 /// A near-duplicate.

@@ -73,6 +73,9 @@ impl State {
         self.blame(admitted.lease.host, &mut visit, now)?;
         let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
+        if matches!(admitted.lease.waiting.errand, Errand::Page) {
+            line.beside = self.beside(admitted.lease.waiting.fingerprint)?;
+        }
         self.counters.requests += 1;
         if let Outcome::Answer(answer) = &*visit.outcome {
             let class = usize::from(answer.status / 100).min(5);

@@ -1,11 +1,12 @@
 //! What a site declares of its URLs, in robots.txt or with each page: it is tried, and believed
 //! only as far as its pages agree.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crawler::clock::Timestamp;
 use crawler::crawl::DustMode;
+use crawler::crawl::log::{self, Line};
 use crawler::db::families::hosts;
 use crawler::demo::{Habits, RobotsAnswer, SiteSpec, Truth, UrlStyle, WebSpec};
 use crawler::dust::{RuleEvent, RuleState};
@@ -59,6 +60,7 @@ async fn crawled(robots: &str, header: Option<&'static str>) -> Vec<RuleEvent> {
     assert!(lost.is_empty(), "lost {lost:?}");
     assert!(requests < plain, "{requests} requests with rules, {plain} without");
     audits_are_no_duplicates_of_the_host(world);
+    what_is_fetched_beside_its_stand_in_says_why(world);
     let log = std::fs::read_to_string(world.logs.path().join("rules.jsonl")).expect("it is there");
     log.lines().map(|line| serde_json::from_str(line).expect("a step")).collect()
 }
@@ -77,6 +79,23 @@ fn audits_are_no_duplicates_of_the_host(world: &World) {
     let shown = parsed.filter(|url| matches!(world.web.truth(url), Some(Truth::Document { .. })));
     let logged = (shown.count() - world.documents().len()) as u64;
     assert!(counted < logged, "{counted} of {logged} repeats are the host's");
+}
+
+/// A page was fetched though another one stood for it, and nothing said what for.
+fn what_is_fetched_beside_its_stand_in_says_why(world: &World) {
+    let files = log::files(world.logs.path()).expect("there is a log");
+    let text: String = files.iter().map(|f| std::fs::read_to_string(f).expect("reads")).collect();
+    let lines = text.lines().map(|line| serde_json::from_str::<Line>(line).expect("a line"));
+    let lines: Vec<Line> = lines.filter(|line| line.purpose == "page").collect();
+    let asked: BTreeSet<&str> = lines.iter().map(|line| line.url.as_str()).collect();
+    let mut reasons: BTreeMap<&str, u32> = BTreeMap::new();
+    for (line, beside) in lines.iter().filter_map(|line| Some((line, line.beside.as_ref()?))) {
+        let is_other = line.url != beside.url && asked.contains(beside.url.as_str());
+        assert!(is_other, "{} beside what was not asked for: {beside:?}", line.url);
+        assert_eq!(beside.rules.is_empty(), beside.why == "brought-back", "{beside:?}");
+        *reasons.entry(&beside.why).or_default() += 1;
+    }
+    assert!(["audit", "check"].iter().all(|why| reasons.contains_key(*why)), "{reasons:?}");
 }
 
 const PLAIN: &str = "User-agent: *\nDisallow:\n";
