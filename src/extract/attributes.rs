@@ -1,59 +1,84 @@
-//! The attributes of one tag, borrowed from the document.
+//! The attributes of one tag.
 
-use std::borrow::Cow;
-
-use lol_html::html_content::Element;
-use memchr::memchr2;
+use std::ops::Range;
 
 /// Attributes looked at per tag; what stands behind them is ignored.
 const ATTRIBUTES_MAX: usize = 256;
 
-/// Names and values as written, in the order written.
-#[derive(Default)]
-pub(super) struct Attributes<'d> {
-    found: Vec<(&'d str, &'d str)>,
+/// Names and values in the order written, names in lower case, character references decoded.
+#[derive(Debug, Default)]
+pub(super) struct Attributes {
+    /// All names and values, one behind the other.
+    text: Vec<u8>,
+    found: Vec<Attribute>,
+    /// What comes belongs to an attribute beyond the bound.
+    is_full: bool,
 }
 
-impl<'d> Attributes<'d> {
-    /// Takes over the attributes of a start tag of `document`.
-    pub(super) fn fill(&mut self, document: &'d str, element: &Element<'_, '_>) {
+/// Where the name and the value of an attribute are.
+#[derive(Debug)]
+struct Attribute {
+    name: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Attributes {
+    /// Forgets those of the tag before.
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
         self.found.clear();
-        for attribute in element.attributes().iter().take(ATTRIBUTES_MAX) {
-            let slice = |place: lol_html::html_content::SourceLocation| document.get(place.bytes());
-            if let Some(name) = attribute.name_source_location().and_then(slice) {
-                let value = attribute.value_source_location().and_then(slice).unwrap_or_default();
-                self.found.push((name, value));
-            }
+        self.is_full = false;
+    }
+
+    /// Begins an attribute.
+    pub(super) fn begin(&mut self) {
+        self.is_full = self.found.len() >= ATTRIBUTES_MAX;
+        if !self.is_full {
+            let end = self.text.len();
+            self.found.push(Attribute { name: end..end, value: end..end });
         }
     }
 
-    /// Returns the value of an attribute, character references decoded; of duplicates the first.
-    pub(super) fn get(&self, name: &str) -> Option<Cow<'d, str>> {
-        let (_, value) = self.found.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
-        Some(decoded(value))
+    /// Adds to the name of the attribute that was begun.
+    pub(super) fn push_name(&mut self, part: &[u8]) {
+        if let Some(last) = self.found.last_mut().filter(|_| !self.is_full) {
+            self.text.extend_from_slice(part);
+            let end = self.text.len();
+            last.name.end = end;
+            last.value = end..end;
+        }
+    }
+
+    /// Adds to the value of the attribute that was begun.
+    pub(super) fn push_value(&mut self, part: &[u8]) {
+        if let Some(last) = self.found.last_mut().filter(|_| !self.is_full) {
+            self.text.extend_from_slice(part);
+            last.value.end = self.text.len();
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<&Attribute> {
+        self.found.iter().find(|found| &self.text[found.name.clone()] == name.as_bytes())
+    }
+
+    /// Returns the value of an attribute; of duplicates the first.
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        let value = &self.text[self.find(name)?.value.clone()];
+        std::str::from_utf8(value).ok()
     }
 
     /// Returns the value of an attribute, white space at the ends removed, unless it is empty.
-    pub(super) fn filled(&self, name: &str) -> Option<Cow<'d, str>> {
+    pub(super) fn filled(&self, name: &str) -> Option<&str> {
         self.get(name).filter(|value| !value.trim_ascii().is_empty())
     }
 
     /// Tells whether the attribute is there.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.found.iter().any(|(n, _)| n.eq_ignore_ascii_case(name))
+        self.find(name).is_some()
     }
 
     /// Tells whether the attribute is there and has this value, case apart.
     pub(super) fn is(&self, name: &str, value: &str) -> bool {
         self.get(name).is_some_and(|found| found.trim_ascii().eq_ignore_ascii_case(value))
     }
-}
-
-/// Decodes the value of an attribute as the HTML tokenizer does.
-fn decoded(value: &str) -> Cow<'_, str> {
-    if memchr2(b'&', 0, value.as_bytes()).is_none() {
-        return Cow::Borrowed(value);
-    }
-    let value = htmlize::unescape_attribute(value);
-    if value.contains('\0') { Cow::Owned(value.replace('\0', "\u{FFFD}")) } else { value }
 }

@@ -3,6 +3,7 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::facts::{BlockTag, Region};
+use super::page_links::Namespace;
 use super::text::Place;
 
 /// How far down the stack an implied end is looked for.
@@ -107,6 +108,88 @@ impl Shape {
     }
 }
 
+/// Returns true for an element of HTML that never has content (WHATWG HTML §13.1.2, and those of
+/// old pages in §13.2.6.4).
+pub(super) fn is_void(name: &str) -> bool {
+    matches!(
+        name,
+        "area"
+            | "base"
+            | "basefont"
+            | "bgsound"
+            | "br"
+            | "col"
+            | "embed"
+            | "frame"
+            | "hr"
+            | "img"
+            | "input"
+            | "keygen"
+            | "link"
+            | "meta"
+            | "param"
+            | "source"
+            | "track"
+            | "wbr"
+    )
+}
+
+/// Returns true for an element that is always one of HTML, and ends a drawing or a formula in which
+/// it is found (WHATWG HTML §13.2.6.5).
+pub(super) fn breaks_out(name: &str) -> bool {
+    matches!(
+        name,
+        "b" | "big"
+            | "blockquote"
+            | "body"
+            | "br"
+            | "center"
+            | "code"
+            | "dd"
+            | "div"
+            | "dl"
+            | "dt"
+            | "em"
+            | "embed"
+            | "h1"
+            | "h2"
+            | "h3"
+            | "h4"
+            | "h5"
+            | "h6"
+            | "head"
+            | "hr"
+            | "i"
+            | "img"
+            | "li"
+            | "listing"
+            | "menu"
+            | "meta"
+            | "nobr"
+            | "ol"
+            | "p"
+            | "pre"
+            | "ruby"
+            | "s"
+            | "small"
+            | "span"
+            | "strong"
+            | "strike"
+            | "sub"
+            | "sup"
+            | "table"
+            | "tt"
+            | "u"
+            | "ul"
+            | "var"
+    )
+}
+
+/// Returns a number by which an element knows its end tag.
+pub(super) fn number_of(name: &str) -> u64 {
+    xxh3_64_with_seed(name.as_bytes(), 0)
+}
+
 /// Returns the region that an ARIA role names.
 pub(super) fn region_of_role(role: &str) -> Option<Region> {
     match role.split_ascii_whitespace().next()?.to_ascii_lowercase().as_str() {
@@ -124,8 +207,8 @@ pub(super) fn region_of_role(role: &str) -> Option<Region> {
 /// An open element, with what it hands down to its content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
-    /// Grows with every element, so that a late end tag cannot meet the wrong one.
-    pub(super) serial: u32,
+    /// Its name ([`number_of`]).
+    pub(super) name: u64,
     pub(super) nest: Nest,
     pub(super) is_block: bool,
     pub(super) is_form: bool,
@@ -133,8 +216,8 @@ pub(super) struct Open {
     pub(super) hidden: bool,
     /// Inside `template`: nothing inside exists yet.
     pub(super) inert: bool,
-    /// Inside `svg`, where `title` is no title of the page.
-    pub(super) svg: bool,
+    /// The vocabulary of what is inside.
+    pub(super) content: Namespace,
     /// The reference whose anchor text this is.
     pub(super) link: Option<u32>,
     pub(super) place: Place,
@@ -144,23 +227,24 @@ pub(super) struct Open {
 pub(super) struct Stack {
     open: Vec<Open>,
     depth_max: usize,
-    serial: u32,
+    /// Elements that are open beyond the bound.
+    beyond: u32,
 }
 
 impl Stack {
     pub(super) fn new(depth_max: usize) -> Self {
         let root = Open {
-            serial: 0,
+            name: 0,
             nest: Nest::Barrier,
             is_block: true,
             is_form: false,
             hidden: false,
             inert: false,
-            svg: false,
+            content: Namespace::Html,
             link: None,
             place: Place { path: 0, tag: BlockTag::Other, region: Region::None },
         };
-        Stack { open: vec![root], depth_max: depth_max.max(1), serial: 0 }
+        Stack { open: vec![root], depth_max: depth_max.max(1), beyond: 0 }
     }
 
     /// Returns the innermost element.
@@ -168,19 +252,44 @@ impl Stack {
         self.open[self.open.len() - 1]
     }
 
-    /// Opens an element and returns its serial, or `None` at the bound of depth.
-    pub(super) fn push(&mut self, element: Open) -> Option<u32> {
+    /// Opens an element, which is only counted at the bound of depth.
+    pub(super) fn push(&mut self, element: Open) {
         if self.open.len() > self.depth_max {
-            return None;
+            self.beyond = self.beyond.saturating_add(1);
+        } else {
+            self.open.push(element);
         }
-        self.serial += 1;
-        self.open.push(Open { serial: self.serial, ..element });
-        Some(self.serial)
     }
 
-    /// Returns the number of elements outside the one with this serial, if it is still open.
-    pub(super) fn depth_of(&self, serial: u32) -> Option<usize> {
-        self.open.binary_search_by_key(&serial, |open| open.serial).ok().filter(|&depth| depth > 0)
+    /// Returns the depth from which the end tag of an element of this shape closes, if it closes
+    /// any: of a cell or a table no tag ends what is around it but one of a table
+    /// (WHATWG HTML §13.2.4.2, in short).
+    pub(super) fn ended_by(&mut self, name: &str, shape: Shape) -> Option<usize> {
+        if self.beyond > 0 && (shape.nest != Nest::Inline || shape.block.is_some()) {
+            self.beyond -= 1;
+            return None;
+        }
+        let number = number_of(name);
+        for (depth, open) in self.open.iter().enumerate().skip(1).rev() {
+            if open.name == number {
+                return Some(depth);
+            }
+            let shields = match shape.nest {
+                Nest::Table | Nest::Barrier => false,
+                Nest::Row | Nest::RowGroup | Nest::Cell => open.nest == Nest::Table,
+                _ => matches!(open.nest, Nest::Cell | Nest::Table | Nest::Barrier),
+            };
+            if shields {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Returns the depth of the drawing or formula that is open.
+    pub(super) fn foreign(&self) -> usize {
+        let is_html = |open: &Open| open.content == Namespace::Html;
+        self.open.iter().rposition(is_html).map_or(1, |html| html + 1)
     }
 
     /// Returns the elements from `depth` on.

@@ -36,11 +36,11 @@ pub(super) struct Forms {
 
 impl Forms {
     /// Takes notice of a start tag.
-    pub(super) fn start(&mut self, name: &str, attributes: &Attributes<'_>, settings: &Settings) {
+    pub(super) fn start(&mut self, name: &str, attributes: &Attributes, settings: &Settings) {
         if name == "form" {
             if self.open.is_none() && self.done.len() < settings.forms_max {
                 self.open = Some(Draft {
-                    action: attributes.get("action").unwrap_or_default().into_owned(),
+                    action: attributes.get("action").unwrap_or_default().to_owned(),
                     is_get: !attributes.is("method", "post") && !attributes.is("method", "dialog"),
                     fields: Vec::new(),
                 });
@@ -74,7 +74,7 @@ impl Forms {
         }
     }
 
-    fn input(&mut self, attributes: &Attributes<'_>, settings: &Settings) {
+    fn input(&mut self, attributes: &Attributes, settings: &Settings) {
         let kind = attributes.filled("type").map(|t| t.trim_ascii().to_ascii_lowercase());
         let kind = kind.unwrap_or_else(|| "text".to_owned());
         let is_sent = match kind.as_str() {
@@ -91,7 +91,7 @@ impl Forms {
         }
     }
 
-    fn option(&mut self, attributes: &Attributes<'_>, settings: &Settings) {
+    fn option(&mut self, attributes: &Attributes, settings: &Settings) {
         let Some(select) = &mut self.select else { return };
         select.reads_text = false;
         let is_selected = attributes.has("selected");
@@ -102,7 +102,7 @@ impl Forms {
         select.chosen = Some(is_selected);
         select.field.value.clear();
         match attributes.get("value") {
-            Some(value) => select.field.value.push_str(cut(&value, settings.label_max)),
+            Some(value) => select.field.value.push_str(cut(value, settings.label_max)),
             None => select.reads_text = true,
         }
     }
@@ -168,12 +168,12 @@ impl Forms {
 }
 
 /// Returns a field with the name and value of a start tag, if it has a name.
-fn field(attributes: &Attributes<'_>, kind: &str, settings: &Settings) -> Option<FormField> {
+fn field(attributes: &Attributes, kind: &str, settings: &Settings) -> Option<FormField> {
     let name = attributes.get("name").filter(|name| !name.is_empty())?;
     let value = attributes.get("value").unwrap_or_default();
     Some(FormField {
-        name: cut(&name, settings.label_max).to_owned(),
-        value: cut(&value, settings.label_max).to_owned(),
+        name: cut(name, settings.label_max).to_owned(),
+        value: cut(value, settings.label_max).to_owned(),
         kind: cut(kind, settings.label_max).to_owned(),
     })
 }

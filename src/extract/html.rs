@@ -1,41 +1,22 @@
 //! Reads HTML once, front to back, for everything that is wanted of it.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::sync::LazyLock;
+use std::convert::Infallible;
 
-use aho_corasick::AhoCorasick;
 use encoding_rs::Encoding;
-use lol_html::html_content::{Element, TextChunk, TextType};
-use lol_html::{
-    DocumentContentHandlers, ElementContentHandlers, HtmlRewriter, MemorySettings, Selector,
-};
-use memchr::memchr2;
+use html5gum::{Emitter, Error, State, Tokenizer};
+use memchr::memchr;
 
 use super::attributes::Attributes;
 use super::css;
-use super::element::{Nest, Open, Shape, Stack, path, region_of_role};
+use super::element::{
+    Nest, Open, Shape, Stack, breaks_out, is_void, number_of, path, region_of_role,
+};
 use super::facts::{Extracted, Region};
 use super::forms::Forms;
 use super::links::{References, resolve};
 use super::page_links::{Namespace, collect, directs_robots};
 use super::settings::Settings;
 use super::text::{Blocks, Place, append_folded, cut};
-
-/// How often the tokenizer is started anew where its memory ran out, as it does in documents of a
-/// hundred thousand nested elements.
-const RESTARTS_MAX: u32 = 16;
-
-static EVERY_ELEMENT: LazyLock<Selector> =
-    LazyLock::new(|| "*".parse().expect("the universal selector is a selector"));
-
-static NOSCRIPT: LazyLock<AhoCorasick> = LazyLock::new(|| {
-    AhoCorasick::builder()
-        .ascii_case_insensitive(true)
-        .build(["<noscript", "</noscript"])
-        .expect("two short words make a small automaton")
-});
 
 /// Adds what an HTML document says to `facts` and `references`, and returns its forms.
 pub(super) fn read(
@@ -45,16 +26,12 @@ pub(super) fn read(
     facts: &mut Extracted,
     references: &mut References,
 ) -> Forms {
-    let document = with_scripts_off(document);
-    let reader = RefCell::new(Reader {
-        input: &document,
-        reached: 0,
+    let mut reader = Reader {
         encoding,
         settings,
         facts,
         references,
         stack: Stack::new(settings.depth_max),
-        ended: Rc::default(),
         attributes: Attributes::default(),
         blocks: Blocks::new(settings),
         forms: Forms::default(),
@@ -63,65 +40,135 @@ pub(super) fn read(
         title: None,
         has_base: false,
         path_buffer: Vec::new(),
-    });
-    for restarts in 0..=RESTARTS_MAX {
-        let input = reader.borrow().input;
-        if let Err(problem) = tokenize(input, &reader, settings) {
-            let mut reader = reader.borrow_mut();
-            let reached = match std::mem::take(&mut reader.reached) {
-                // One tag alone takes more memory than there is: it is passed over.
-                0 => input.find('>').map_or(input.len(), |end| end + 1),
-                reached => reached,
-            };
-            reader.input = &input[reached..];
-            if restarts < RESTARTS_MAX && !reader.input.is_empty() {
-                continue;
-            }
-            reader.facts.errors.push(format!("HTML was not read to its end: {problem}"));
+    };
+    let Ok(()) = Tokenizer::new_with_emitter(document, Tokens::of(&mut reader)).finish();
+    reader.finish()
+}
+
+/// Puts tokens together of what the tokenizer says, and hands them to the reader.
+struct Tokens<'r, 'f> {
+    reader: &'r mut Reader<'f>,
+    /// Text since the last tag.
+    text: Vec<u8>,
+    name: Vec<u8>,
+    is_end: bool,
+    is_self_closing: bool,
+    /// The name of the last start tag: nothing but its end tag ends a script.
+    started: Vec<u8>,
+}
+
+impl<'r, 'f> Tokens<'r, 'f> {
+    fn of(reader: &'r mut Reader<'f>) -> Self {
+        let (text, name, started) = Default::default();
+        Tokens { reader, text, name, is_end: false, is_self_closing: false, started }
+    }
+
+    fn begin_tag(&mut self, is_end: bool) {
+        self.name.clear();
+        self.reader.attributes.clear();
+        self.is_end = is_end;
+        self.is_self_closing = false;
+    }
+
+    fn end_text(&mut self) {
+        // Null characters are dropped, as parsers do.
+        if memchr(0, &self.text).is_some() {
+            self.text.retain(|byte| *byte != 0);
         }
-        break;
-    }
-    reader.into_inner().finish()
-}
-
-/// Renames `noscript`, whose content the tokenizer would take for text, as browsers do that run
-/// scripts. Seen by one that does not, it is an element like any other.
-fn with_scripts_off(document: &str) -> Cow<'_, str> {
-    let mut renamed: Option<Vec<u8>> = None;
-    for found in NOSCRIPT.find_iter(document) {
-        let bytes = renamed.get_or_insert_with(|| document.as_bytes().to_vec());
-        // Any name that means nothing does, as long as no byte changes its place.
-        bytes[found.end() - "noscript".len()..found.end()].copy_from_slice(b"x-script");
-    }
-    match renamed.map(String::from_utf8) {
-        Some(Ok(renamed)) => Cow::Owned(renamed),
-        _ => Cow::Borrowed(document),
+        // The document was text, which is only cut in front of ASCII.
+        self.reader.text(std::str::from_utf8(&self.text).unwrap_or_default());
+        self.text.clear();
     }
 }
 
-fn tokenize(
-    input: &str,
-    reader: &RefCell<Reader<'_, '_>>,
-    settings: &Settings,
-) -> Result<(), lol_html::errors::RewritingError> {
-    let memory = MemorySettings::new()
-        .with_max_allowed_memory_usage(settings.parse_memory_max.as_len().max(1 << 20));
-    let elements = ElementContentHandlers::default().element(|element: &mut Element<'_, '_>| {
-        reader.borrow_mut().element(element);
-        Ok(())
-    });
-    let text = DocumentContentHandlers::default().text(|chunk: &mut TextChunk<'_>| {
-        reader.borrow_mut().text(chunk);
-        Ok(())
-    });
-    let tokenizer_settings = lol_html::Settings::new()
-        .append_element_content_handler((Cow::Borrowed(&*EVERY_ELEMENT), elements))
-        .append_document_content_handler(text)
-        .with_memory_settings(memory)
-        .with_strict(false);
-    let mut tokenizer = HtmlRewriter::new(tokenizer_settings, |_: &[u8]| {});
-    tokenizer.write(input.as_bytes())?;
-    tokenizer.end()
+/// Errors of markup, comments and document types are passed over.
+impl Emitter for Tokens<'_, '_> {
+    type Token = Infallible;
+
+    fn set_last_start_tag(&mut self, name: Option<&[u8]>) {
+        self.started = name.unwrap_or_default().to_vec();
+    }
+
+    fn emit_eof(&mut self) {
+        self.end_text();
+    }
+
+    fn emit_error(&mut self, _: Error) {}
+
+    #[inline]
+    fn should_emit_errors(&mut self) -> bool {
+        false
+    }
+
+    fn pop_token(&mut self) -> Option<Infallible> {
+        None
+    }
+
+    fn emit_string(&mut self, text: &[u8]) {
+        self.text.extend_from_slice(text);
+    }
+
+    fn init_start_tag(&mut self) {
+        self.begin_tag(false);
+    }
+
+    fn init_end_tag(&mut self) {
+        self.begin_tag(true);
+    }
+
+    fn emit_current_tag(&mut self) -> Option<State> {
+        if !self.text.is_empty() {
+            self.end_text();
+        }
+        let name = std::str::from_utf8(&self.name).unwrap_or_default();
+        if self.is_end {
+            self.reader.end_tag(name);
+            return None;
+        }
+        std::mem::swap(&mut self.started, &mut self.name);
+        let name = std::str::from_utf8(&self.started).unwrap_or_default();
+        self.reader.start_tag(name, self.is_self_closing)
+    }
+
+    fn set_self_closing(&mut self) {
+        self.is_self_closing = true;
+    }
+
+    fn push_tag_name(&mut self, part: &[u8]) {
+        self.name.extend_from_slice(part);
+    }
+
+    fn init_attribute(&mut self) {
+        self.reader.attributes.begin();
+    }
+
+    fn push_attribute_name(&mut self, part: &[u8]) {
+        self.reader.attributes.push_name(part);
+    }
+
+    fn push_attribute_value(&mut self, part: &[u8]) {
+        self.reader.attributes.push_value(part);
+    }
+
+    fn current_is_appropriate_end_tag_token(&mut self) -> bool {
+        self.is_end && !self.started.is_empty() && self.name == self.started
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&mut self) -> bool {
+        self.reader.stack.top().content != Namespace::Html
+    }
+
+    fn init_comment(&mut self) {}
+    fn emit_current_comment(&mut self) {}
+    fn push_comment(&mut self, _: &[u8]) {}
+    fn init_doctype(&mut self) {}
+    fn emit_current_doctype(&mut self) {}
+    fn set_force_quirks(&mut self) {}
+    fn push_doctype_name(&mut self, _: &[u8]) {}
+    fn set_doctype_public_identifier(&mut self, _: &[u8]) {}
+    fn set_doctype_system_identifier(&mut self, _: &[u8]) {}
+    fn push_doctype_public_identifier(&mut self, _: &[u8]) {}
+    fn push_doctype_system_identifier(&mut self, _: &[u8]) {}
 }
 
 /// The element whose content is characters, not markup.
@@ -131,22 +178,50 @@ enum Raw {
     Title,
     Textarea,
     Style,
-    Shown,
+    Script,
+    /// A document that stands in for this one where frames are unknown.
+    Replacement,
+    Xmp,
+    Plaintext,
+}
+
+impl Raw {
+    /// Returns what the content of an element of HTML is. Without scripts, that of `noscript` is
+    /// markup.
+    fn of(name: &str) -> Raw {
+        match name {
+            "title" => Raw::Title,
+            "textarea" => Raw::Textarea,
+            "style" => Raw::Style,
+            "script" => Raw::Script,
+            "iframe" | "noembed" | "noframes" => Raw::Replacement,
+            "xmp" => Raw::Xmp,
+            "plaintext" => Raw::Plaintext,
+            _ => Raw::None,
+        }
+    }
+
+    /// Returns how the tokenizer reads it (WHATWG HTML §13.2.6.2).
+    fn state(self) -> Option<State> {
+        match self {
+            Raw::None => None,
+            Raw::Title | Raw::Textarea => Some(State::RcData),
+            Raw::Script => Some(State::ScriptData),
+            Raw::Style | Raw::Replacement | Raw::Xmp => Some(State::RawText),
+            Raw::Plaintext => Some(State::PlainText),
+        }
+    }
 }
 
 /// What has been read so far.
-struct Reader<'d, 'f> {
-    /// What the tokenizer was given, and how much of it has come back.
-    input: &'d str,
-    reached: usize,
+struct Reader<'f> {
     encoding: &'static Encoding,
     settings: &'f Settings,
     facts: &'f mut Extracted,
     references: &'f mut References,
     stack: Stack,
-    /// Serials of the elements whose end tags have come since the last token.
-    ended: Rc<RefCell<Vec<u32>>>,
-    attributes: Attributes<'d>,
+    /// Those of the present tag.
+    attributes: Attributes,
     blocks: Blocks,
     forms: Forms,
     raw: Raw,
@@ -156,37 +231,78 @@ struct Reader<'d, 'f> {
     path_buffer: Vec<u8>,
 }
 
-impl<'d> Reader<'d, '_> {
-    fn element(&mut self, element: &mut Element<'_, '_>) {
-        self.close_ended();
-        let tag = element.source_location().bytes();
-        self.reached = tag.end;
-        let name = tag_name(self.input.get(tag).unwrap_or_default());
-        self.attributes.fill(self.input, element);
-        // The tokenizer counts `title` and `desc` in SVG among HTML, as it does their content.
-        let in_svg = self.stack.top().svg;
-        let namespace = match Namespace::of(element.namespace_uri()) {
-            Namespace::Html if in_svg && matches!(&*name, "title" | "desc") => Namespace::Svg,
-            namespace => namespace,
-        };
+impl Reader<'_> {
+    /// Reads a start tag; returns how its content is to be read, where that is not markup.
+    fn start_tag(&mut self, name: &str, is_self_closing: bool) -> Option<State> {
+        let namespace = self.namespace_of(name);
+        let is_html = namespace == Namespace::Html;
         let shape = match namespace {
-            Namespace::Html if in_svg && name == "foreignobject" => Shape::of_foreign(&name),
-            Namespace::Html if self.is_shadow_root(&name) => Shape::BARRIER,
-            Namespace::Html => Shape::of(&name),
-            Namespace::Svg | Namespace::MathMl => Shape::of_foreign(&name),
+            Namespace::Html if self.is_shadow_root(name) => Shape::BARRIER,
+            Namespace::Html => Shape::of(name),
+            Namespace::Svg | Namespace::MathMl => Shape::of_foreign(name),
         };
-        self.begin_block(&name, namespace, shape);
+        self.begin_block(name, namespace, shape);
         let parent = self.stack.top();
-        let label = if parent.inert { None } else { self.facts_of(namespace, &name) };
-        self.raw = match (namespace, &*name) {
-            (Namespace::Html, "title") => Raw::Title,
-            (Namespace::Html, "textarea") => Raw::Textarea,
-            (Namespace::Html, "style") => Raw::Style,
-            (Namespace::Html, "xmp" | "plaintext") => Raw::Shown,
-            _ => Raw::None,
+        let label = if parent.inert { None } else { self.facts_of(namespace, name) };
+        let has_content = if is_html { !is_void(name) } else { !is_self_closing };
+        if has_content {
+            self.open(namespace, name, shape, label);
+        }
+        self.raw = if is_html { Raw::of(name) } else { Raw::None };
+        self.raw.state()
+    }
+
+    /// Returns the vocabulary that an element belongs to, once those are closed that it breaks out
+    /// of.
+    fn namespace_of(&mut self, name: &str) -> Namespace {
+        match (self.stack.top().content, name) {
+            (Namespace::Html, "svg") => Namespace::Svg,
+            (Namespace::Html, "math") => Namespace::MathMl,
+            (Namespace::Html, _) => Namespace::Html,
+            (_, name) if breaks_out(name) || name == "font" && self.is_old_font() => {
+                let depth = self.stack.foreign();
+                self.close_from(depth);
+                Namespace::Html
+            }
+            (namespace, _) => namespace,
+        }
+    }
+
+    fn is_old_font(&self) -> bool {
+        ["color", "face", "size"].iter().any(|name| self.attributes.has(name))
+    }
+
+    /// Returns the vocabulary of what is in an element.
+    fn content_of(&self, namespace: Namespace, name: &str) -> Namespace {
+        match (namespace, name) {
+            (Namespace::Svg, "foreignobject" | "desc" | "title") => Namespace::Html,
+            (Namespace::MathMl, "mi" | "mo" | "mn" | "ms" | "mtext") => Namespace::Html,
+            (Namespace::MathMl, "annotation-xml")
+                if self.attributes.is("encoding", "text/html")
+                    || self.attributes.is("encoding", "application/xhtml+xml") =>
+            {
+                Namespace::Html
+            }
+            _ => namespace,
+        }
+    }
+
+    /// Reads an end tag.
+    fn end_tag(&mut self, name: &str) {
+        match std::mem::replace(&mut self.raw, Raw::None) {
+            Raw::Title => self.end_title(),
+            Raw::Style => self.style_sheet(),
+            _ => {}
+        }
+        let shape = match self.stack.top().content {
+            Namespace::Html => Shape::of(name),
+            Namespace::Svg | Namespace::MathMl => Shape::BARRIER,
         };
-        if element.can_have_content() {
-            self.open(element, namespace, &name, shape, label);
+        match self.stack.ended_by(name, shape) {
+            Some(depth) => self.close_from(depth),
+            // A form that began outside of a table ends within as well.
+            None if name == "form" => self.forms.end(self.settings),
+            None => {}
         }
     }
 
@@ -208,18 +324,13 @@ impl<'d> Reader<'d, '_> {
     }
 
     /// Opens an element, if it matters to what is inside.
-    fn open(
-        &mut self,
-        element: &mut Element<'_, '_>,
-        namespace: Namespace,
-        name: &str,
-        shape: Shape,
-        label: Option<u32>,
-    ) {
+    fn open(&mut self, namespace: Namespace, name: &str, shape: Shape, label: Option<u32>) {
         let parent = self.stack.top();
         let hidden = shape.hidden || self.is_hidden(name);
-        let role = self.attributes.filled("role").and_then(|role| region_of_role(&role));
-        let matters = shape.nest != Nest::Inline
+        let role = self.attributes.filled("role").and_then(region_of_role);
+        let content = self.content_of(namespace, name);
+        let matters = content != parent.content
+            || shape.nest != Nest::Inline
             || shape.block.is_some()
             || hidden
             || label.is_some()
@@ -229,28 +340,17 @@ impl<'d> Reader<'d, '_> {
         }
         let is_html = namespace == Namespace::Html;
         let open = Open {
-            serial: 0,
+            name: number_of(name),
             nest: shape.nest,
             is_block: shape.block.is_some(),
             is_form: is_html && name == "form",
             hidden: parent.hidden || hidden,
             inert: parent.inert || (is_html && name == "template" && !self.is_shadow_root(name)),
-            svg: match name {
-                "svg" => true,
-                "foreignobject" | "title" | "desc" => false,
-                _ => parent.svg,
-            },
+            content,
             link: label.or(parent.link),
             place: self.place(parent.place, name, shape, role),
         };
-        if let Some(serial) = self.stack.push(open) {
-            let ended = Rc::clone(&self.ended);
-            // Every element here can have content, the only thing that this asks for.
-            let _ = element.on_end_tag(Box::new(move |_| {
-                ended.borrow_mut().push(serial);
-                Ok(())
-            }));
-        }
+        self.stack.push(open);
     }
 
     /// Tells whether a `template` is shown in its place, without a script (WHATWG HTML §4.12.3).
@@ -274,7 +374,7 @@ impl<'d> Reader<'d, '_> {
             Some(tag) => {
                 let class = self.attributes.get("class").unwrap_or_default();
                 let id = self.attributes.get("id").unwrap_or_default();
-                let path = path(parent.path, name, &class, &id, &mut self.path_buffer);
+                let path = path(parent.path, name, class, id, &mut self.path_buffer);
                 Place { path, tag, region }
             }
         }
@@ -332,7 +432,7 @@ impl<'d> Reader<'d, '_> {
         if let Some(href) = self.attributes.get("href").filter(|_| !self.has_base) {
             self.has_base = true;
             let max = self.settings.url_length_max;
-            if let Ok(base) = resolve(&self.facts.base, &href, self.encoding, max) {
+            if let Ok(base) = resolve(&self.facts.base, href, self.encoding, max) {
                 self.facts.base = base;
             }
         }
@@ -346,48 +446,28 @@ impl<'d> Reader<'d, '_> {
         };
         let name = name.trim_ascii().to_ascii_lowercase();
         let directives = &mut self.facts.meta_robots;
-        if directs_robots(&name, &content) && directives.len() < self.settings.directives_max {
+        if directs_robots(&name, content) && directives.len() < self.settings.directives_max {
             let max = self.settings.label_max;
-            directives.push((cut(&name, max).to_owned(), cut(&content, max).to_owned()));
+            directives.push((cut(&name, max).to_owned(), cut(content, max).to_owned()));
         }
     }
 
     /// A link around nothing but an image is labelled by its description.
     fn label_by_image(&mut self) {
         let Some(link) = self.stack.top().link else { return };
-        if let Some(alt) = self.attributes.filled("alt") {
-            self.label(link, &alt);
+        if let Some(alt) = self.attributes.filled("alt")
+            && let Some(label) = self.references.text_mut(link)
+        {
+            append_folded(label, alt, self.settings.label_max);
         }
     }
 
-    fn label(&mut self, link: u32, text: &str) {
-        if let Some(label) = self.references.text_mut(link) {
-            append_folded(label, text, self.settings.label_max);
-        }
-    }
-
-    fn text(&mut self, chunk: &mut TextChunk<'_>) {
-        self.close_ended();
-        self.reached = chunk.source_location().bytes().end;
-        let text = chunk.as_str();
-        match (chunk.text_type(), self.raw) {
-            (TextType::Data, _) => self.shown(&characters(text)),
-            (TextType::CDataSection | TextType::PlainText, _) => self.shown(text),
-            (TextType::RCData, Raw::Title) => {
-                self.title(&characters(text));
-                if chunk.last_in_text_node() {
-                    self.end_title();
-                }
-            }
-            (TextType::RCData, _) => self.shown(&characters(text)),
-            (TextType::RawText, Raw::Style) => {
-                self.style.push_str(text);
-                if chunk.last_in_text_node() {
-                    self.style_sheet();
-                }
-            }
-            (TextType::RawText, Raw::Shown) => self.shown(text),
-            (TextType::RawText | TextType::ScriptData, _) => {}
+    fn text(&mut self, text: &str) {
+        match self.raw {
+            Raw::Title => self.title(text),
+            Raw::Style => self.style.push_str(text),
+            Raw::Script | Raw::Replacement => {}
+            Raw::None | Raw::Textarea | Raw::Xmp | Raw::Plaintext => self.shown(text),
         }
     }
 
@@ -400,8 +480,8 @@ impl<'d> Reader<'d, '_> {
         if top.hidden {
             return;
         }
-        if let Some(link) = top.link {
-            self.label(link, text);
+        if let Some(label) = top.link.and_then(|link| self.references.text_mut(link)) {
+            append_folded(label, text, self.settings.label_max);
         }
         self.blocks.push(text, top.link.is_some());
     }
@@ -428,20 +508,6 @@ impl<'d> Reader<'d, '_> {
         }
     }
 
-    /// Closes the elements whose end tags have come.
-    fn close_ended(&mut self) {
-        if self.ended.borrow().is_empty() {
-            return;
-        }
-        let mut ended = std::mem::take(&mut *self.ended.borrow_mut());
-        for serial in ended.drain(..) {
-            if let Some(depth) = self.stack.depth_of(serial) {
-                self.close_from(depth);
-            }
-        }
-        *self.ended.borrow_mut() = ended;
-    }
-
     fn close_from(&mut self, depth: usize) {
         let closing = self.stack.from(depth);
         let is_block = closing.iter().any(|open| open.is_block);
@@ -456,34 +522,10 @@ impl<'d> Reader<'d, '_> {
     }
 
     fn finish(mut self) -> Forms {
-        self.close_ended();
         self.end_title();
         self.style_sheet();
         self.blocks.end(self.stack.top().place);
         (self.facts.blocks, self.facts.truncated_text) = self.blocks.finish();
         self.forms
     }
-}
-
-/// Returns the name in a start tag, in lower case.
-pub(super) fn tag_name(tag: &str) -> Cow<'_, str> {
-    let name = tag.strip_prefix('<').unwrap_or(tag);
-    let is_end = |b: u8| matches!(b, b'\t' | b'\n' | 0x0C | b'\r' | b' ' | b'/' | b'>');
-    let end = name.bytes().position(is_end).unwrap_or(name.len());
-    let name = &name[..end];
-    if name.bytes().any(|b| b.is_ascii_uppercase()) {
-        Cow::Owned(name.to_ascii_lowercase())
-    } else {
-        Cow::Borrowed(name)
-    }
-}
-
-/// Decodes the character references of text; null characters are dropped, as parsers do.
-fn characters(text: &str) -> Cow<'_, str> {
-    // Both are rare, and one search for two bytes costs a third of two for characters.
-    if memchr2(b'&', 0, text.as_bytes()).is_none() {
-        return Cow::Borrowed(text);
-    }
-    let text = htmlize::unescape(text);
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "")) } else { text }
 }

@@ -4,8 +4,8 @@
 //! whatever the bytes are, [`extract`] answers, within the written bounds of [`Settings`] and in
 //! time linear in the body. What had to be left out is counted in [`Extracted`], never silent.
 //!
-//! HTML is read once, by the streaming tokenizer of `lol_html`, for links, text, forms and
-//! directives together. No tree is built: what the tree would say about blocks, regions and hidden
+//! HTML is read once, by the tokenizer of `html5gum`, for links, text, forms and directives
+//! together. No tree is built: what the tree would say about blocks, regions and hidden
 //! parts is kept on a stack of open elements of bounded depth. The facts agree with what a browser
 //! without scripts would see; where a document is not well formed, the tokens decide.
 //!

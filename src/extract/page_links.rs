@@ -15,25 +15,15 @@ pub(super) enum Namespace {
     MathMl,
 }
 
-impl Namespace {
-    pub(super) fn of(uri: &str) -> Self {
-        match uri {
-            "http://www.w3.org/2000/svg" => Namespace::Svg,
-            "http://www.w3.org/1998/Math/MathML" => Namespace::MathMl,
-            _ => Namespace::Html,
-        }
-    }
-}
-
 /// Adds the references of one start tag; returns the number of that which its content labels.
 pub(super) fn collect(
     namespace: Namespace,
     name: &str,
-    attributes: &Attributes<'_>,
+    attributes: &Attributes,
     references: &mut References,
 ) -> Option<u32> {
     if let Some(style) = attributes.get("style").filter(|style| style.contains('(')) {
-        css::references(&style, &mut |kind, url| _ = references.add(kind, url, false));
+        css::references(style, &mut |kind, url| _ = references.add(kind, url, false));
     }
     match namespace {
         Namespace::Html => html(name, attributes, references),
@@ -42,22 +32,22 @@ pub(super) fn collect(
     }
 }
 
-fn html(name: &str, attributes: &Attributes<'_>, references: &mut References) -> Option<u32> {
+fn html(name: &str, attributes: &Attributes, references: &mut References) -> Option<u32> {
     let mut embed = |kind: LinkKind, attribute: &str| {
         if let Some(url) = attributes.filled(attribute) {
-            references.add(kind, &url, false);
+            references.add(kind, url, false);
         }
     };
     match name {
         "a" | "area" => {
             let kind = if name == "a" { LinkKind::Anchor } else { LinkKind::Area };
             let url = attributes.get("href")?;
-            return references.add(kind, &url, has_nofollow(attributes));
+            return references.add(kind, url, has_nofollow(attributes));
         }
         "link" => link_element(attributes, references),
         "meta" if attributes.is("http-equiv", "refresh") => {
             let content = attributes.get("content")?;
-            references.add(LinkKind::Refresh, refresh::target(&content)?, false);
+            references.add(LinkKind::Refresh, refresh::target(content)?, false);
         }
         "iframe" => embed(LinkKind::Iframe, "src"),
         "frame" => embed(LinkKind::Frame, "src"),
@@ -86,7 +76,7 @@ fn html(name: &str, attributes: &Attributes<'_>, references: &mut References) ->
     None
 }
 
-fn svg(name: &str, attributes: &Attributes<'_>, references: &mut References) -> Option<u32> {
+fn svg(name: &str, attributes: &Attributes, references: &mut References) -> Option<u32> {
     let kind = match name {
         "a" => LinkKind::Anchor,
         "image" => LinkKind::Image,
@@ -97,30 +87,30 @@ fn svg(name: &str, attributes: &Attributes<'_>, references: &mut References) -> 
     };
     let url = attributes.get("href").or_else(|| attributes.get("xlink:href"))?;
     match kind {
-        LinkKind::Anchor => references.add(kind, &url, has_nofollow(attributes)),
+        LinkKind::Anchor => references.add(kind, url, has_nofollow(attributes)),
         // A fragment alone points into the drawing itself.
         _ if url.is_empty() || url.starts_with('#') => None,
         _ => {
-            references.add(kind, &url, false);
+            references.add(kind, url, false);
             None
         }
     }
 }
 
-fn candidates(attribute: &str, attributes: &Attributes<'_>, references: &mut References) {
+fn candidates(attribute: &str, attributes: &Attributes, references: &mut References) {
     if let Some(value) = attributes.get(attribute) {
-        for url in srcset(&value) {
+        for url in srcset(value) {
             references.add(LinkKind::Srcset, url, false);
         }
     }
 }
 
-fn link_element(attributes: &Attributes<'_>, references: &mut References) {
+fn link_element(attributes: &Attributes, references: &mut References) {
     let rel = attributes.get("rel").unwrap_or_default();
     let media_type = attributes.get("type").unwrap_or_default();
-    if let Some(kind) = relation(&rel, &media_type, LinkKind::LinkRel) {
+    if let Some(kind) = relation(rel, media_type, LinkKind::LinkRel) {
         if let Some(url) = attributes.filled("href") {
-            references.add(kind, &url, has_nofollow(attributes));
+            references.add(kind, url, has_nofollow(attributes));
         }
         candidates("imagesrcset", attributes, references);
     }
@@ -157,7 +147,7 @@ pub(super) fn relation(rel: &str, media_type: &str, other: LinkKind) -> Option<L
 
 /// Tells whether the element asks robots not to follow. Commas between relations are wrong but
 /// common, and the wish is clear.
-fn has_nofollow(attributes: &Attributes<'_>) -> bool {
+fn has_nofollow(attributes: &Attributes) -> bool {
     attributes.get("rel").is_some_and(|rel| {
         rel.split(|c: char| c.is_ascii_whitespace() || c == ',')
             .any(|r| r.eq_ignore_ascii_case("nofollow"))

@@ -36,9 +36,6 @@ pub struct Settings {
     pub form_fields_max: usize,
     /// Robots directives kept per page.
     pub directives_max: usize,
-    /// Bytes of working memory that the HTML tokenizer may take for its own open elements and
-    /// attributes.
-    pub parse_memory_max: ByteSize,
     /// Bytes that are looked at to guess an encoding that nothing declares.
     pub charset_guess_max: ByteSize,
 }
@@ -58,7 +55,6 @@ impl Default for Settings {
             forms_max: 32,
             form_fields_max: 64,
             directives_max: 32,
-            parse_memory_max: ByteSize::mib(32),
             charset_guess_max: ByteSize::kib(64),
         }
     }

@@ -6,13 +6,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 use memchr::memmem::find;
 
-use super::html::tag_name;
-
-/// Elements that have no end tag in HTML either (WHATWG HTML §13.1.2).
-const VOID: [&str; 14] = [
-    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source",
-    "track", "wbr",
-];
+use super::element::is_void;
 
 /// Elements in which the tokenizer knows no tags but the one that ends them.
 const RAW: [&str; 8] =
@@ -28,7 +22,7 @@ pub(super) fn with_end_tags(document: Cow<'_, str>) -> Cow<'_, str> {
         let Some(length) = length_of(markup) else { break };
         at = start + length;
         let name = tag_name(&markup[..length]);
-        if !markup[1..].starts_with(|c: char| c.is_ascii_alphabetic()) || VOID.contains(&&*name) {
+        if !markup[1..].starts_with(|c: char| c.is_ascii_alphabetic()) || is_void(&name) {
             continue;
         }
         if markup[..length].ends_with("/>") {
@@ -46,6 +40,19 @@ pub(super) fn with_end_tags(document: Cow<'_, str>) -> Cow<'_, str> {
     }
     out.push_str(&document[copied..]);
     Cow::Owned(out)
+}
+
+/// Returns the name in a start tag, in lower case.
+fn tag_name(tag: &str) -> Cow<'_, str> {
+    let name = tag.strip_prefix('<').unwrap_or(tag);
+    let is_end = |b: u8| matches!(b, b'\t' | b'\n' | 0x0C | b'\r' | b' ' | b'/' | b'>');
+    let end = name.bytes().position(is_end).unwrap_or(name.len());
+    let name = &name[..end];
+    if name.bytes().any(|b| b.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// Returns the length of the tag, comment, section or instruction that a text begins with; none if
