@@ -61,8 +61,12 @@ impl Fetched {
     /// Returns what it says of a rule that one URL showed this, which stands for another one, and
     /// the other showed `audited`.
     pub fn judged_by(self, audited: Fetched) -> Finding {
-        let dead =
-            matches!(self, Fetched::Gone | Fetched::Forbidden | Fetched::Page { junk: true, .. });
+        let dead = match self {
+            Fetched::Gone | Fetched::Forbidden => true,
+            // With the very same words it is what the other is.
+            Fetched::Page { junk, .. } => junk && !self.has_words_of(audited),
+            Fetched::Unavailable => false,
+        };
         let words = audited.words();
         let alive = words.is_some() || audited.has_bytes();
         // A page that is known by a dead, forbidden or junk form alone is lost, and so is one that
@@ -243,7 +247,7 @@ pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
         Fetched::Unavailable => return Finding::Unclear,
     };
     match (text, other) {
-        _ if junk => Finding::Unclear,
+        _ if junk || other_junk && known.has_words_of(outcome) => Finding::Unclear,
         _ if other_junk => Finding::Failed,
         (Text::Main(_), Text::Main(_)) if known.has_words_of(outcome) => Finding::Same,
         (Text::Main(a), Text::Main(b)) => match a.compare(&b) {
@@ -364,6 +368,18 @@ mod tests {
         assert_eq!(Fetched::Gone.judged_by(bytes(1)), Finding::Failed);
         assert_eq!(bytes(1).judged_by(Fetched::Gone), Finding::Failed);
         assert!(!bytes(1).differs_from(bytes(2)) && !bytes(1).differs_around(bytes(2)));
+    }
+
+    /// Software that shows its start page under every unknown address: seen before that was known,
+    /// it was a page, and its other forms, word for word the same, refuted all that made them one.
+    #[test]
+    fn the_same_words_are_no_other_page_for_being_taken_for_a_soft_error_since() {
+        let Fetched::Page { text, bag, .. } = page(0..300) else { unreachable!("it is a page") };
+        let taken_for_junk = Fetched::Page { text, digest: None, bag, junk: true };
+        assert_eq!(page(0..300).judged_by(taken_for_junk), Finding::Unclear);
+        assert_eq!(taken_for_junk.judged_by(page(0..300)), Finding::Unclear);
+        assert_eq!(page(500..800).judged_by(taken_for_junk), Finding::Failed);
+        assert_eq!(taken_for_junk.judged_by(page(500..800)), Finding::Failed);
     }
 
     #[test]

@@ -152,6 +152,13 @@ impl Proven {
         self.places.iter().map(BTreeMap::len).sum()
     }
 
+    /// Returns true for a kind of places that are parts of the site: there are no more of them than
+    /// a site has parts. More directories than that are names of items, as the pages of a wiki are
+    /// that lie in none; names of parameters are always parts.
+    fn are_parts(&self, kind: usize) -> bool {
+        matches!(kind, NAMES | VIEW) || self.places[kind].len() <= PARTS_MAX
+    }
+
     /// Returns the places of a URL in which the rule is not proved. Where directories are the names
     /// of items, as homes of people are, it is enough to have been proved in some; unless
     /// `asks_each`, as a rule does that has failed in one.
@@ -192,11 +199,14 @@ impl Proven {
         in_places.into_iter().chain(self.values_seen(url)).min()
     }
 
-    /// Returns that of a URL's places outside of which at least so many pairs agreed, and how many
-    /// did in it: there a rule may have failed, and hold elsewhere. Of several it is the one in
-    /// which the fewest agreed; of directories the wider one is asked first.
+    /// Returns that part of the site, of those of a URL, outside of which at least so many pairs
+    /// agreed, and how many did in it: there a rule may have failed, and hold elsewhere. Of several
+    /// it is the one in which the fewest agreed; of directories the wider one is asked first.
     pub(crate) fn weak_part(&self, here: &Places, agreed_min: u32) -> Option<(u64, u32)> {
         let weak = |kind: usize| {
+            if !self.are_parts(kind) {
+                return None;
+            }
             let agreed = self.places[kind].get(&here[kind]).copied().unwrap_or(0);
             let holds_elsewhere = self.pairs >= agreed + agreed_min;
             (holds_elsewhere && here[kind] != NO_VIEW).then_some((here[kind], agreed))
@@ -209,7 +219,7 @@ impl Proven {
     /// it fails. Where view and names are both new it is the view; what has the same names must
     /// prove itself all the same.
     pub(crate) fn unproved_in(&self, here: &Places) -> Vec<u64> {
-        let is_new = |kind: &usize| !self.holds_in(here[*kind]);
+        let is_new = |kind: &usize| self.are_parts(*kind) && !self.holds_in(here[*kind]);
         let mut new: Vec<usize> = (0..KINDS).filter(is_new).collect();
         if new.contains(&VIEW) {
             new.retain(|kind| *kind != NAMES);
@@ -401,6 +411,26 @@ mod tests {
         assert_eq!((read.places(), read.holds_in(5)), (3, true));
         let again: Proven = serde_json::from_slice(&serde_json::to_vec(&read).unwrap()).unwrap();
         assert_eq!(again, read);
+    }
+
+    /// Each page of a wiki without directories was a part of the site in which a rule might fail
+    /// and hold in all others, so that one that hid old versions was never taken back.
+    #[test]
+    fn names_of_items_are_no_parts_in_which_a_rule_may_fail() {
+        let mut proven = Proven::default();
+        let of = |tail: &str| places(&url(tail), &url(tail), &NO_ITEMS);
+        for item in ('a'..='z').take(PARTS_MAX) {
+            let url = url(&format!("/Page_{item}?revision=1"));
+            proven.agree(&url, &url);
+        }
+        let other = of("/Another?revision=2");
+        assert_eq!(proven.unproved_in(&other), other[1..VIEW]);
+        assert_eq!(proven.weak_part(&other, 10), Some((other[1], 0)));
+        proven.agree(&url("/One_more?revision=1"), &url("/One_more"));
+        assert_eq!(proven.unproved_in(&other), Vec::<u64>::new());
+        assert_eq!(proven.weak_part(&other, 10), None);
+        let named = of("/Another?other=2");
+        assert_eq!(proven.unproved_in(&named), [named[NAMES]], "names of parameters are parts");
     }
 
     #[test]
