@@ -71,6 +71,9 @@ impl<'r, 'f> Tokens<'r, 'f> {
     }
 
     fn end_text(&mut self) {
+        if self.text.is_empty() {
+            return;
+        }
         // Null characters are dropped, as parsers do.
         if memchr(0, &self.text).is_some() {
             self.text.retain(|byte| *byte != 0);
@@ -117,9 +120,7 @@ impl Emitter for Tokens<'_, '_> {
     }
 
     fn emit_current_tag(&mut self) -> Option<State> {
-        if !self.text.is_empty() {
-            self.end_text();
-        }
+        self.end_text();
         let name = std::str::from_utf8(&self.name).unwrap_or_default();
         if self.is_end {
             self.reader.end_tag(name);

@@ -206,6 +206,10 @@ fn titles_languages_and_directives_are_read() {
     assert_eq!(facts.title.as_deref(), Some("A & <b>"));
     let directives: Vec<_> = facts.meta_robots.iter().map(|(n, c)| (&n[..], &c[..])).collect();
     assert_eq!(directives, [("robots", "NoIndex"), ("examplebot", "none")]);
+    for cut_off in ["<title>", "<title></title>"] {
+        assert_eq!(page(cut_off).title, None, "{cut_off}");
+    }
+    assert_eq!(page("<title>A").title.as_deref(), Some("A"));
 }
 
 #[test]
