@@ -12,6 +12,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
+use crate::dust::RuleId;
 use crate::filter::{Reason, Usage};
 use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
 use crate::robots::{self, Robots, SignalScope};
@@ -39,6 +40,8 @@ pub(super) struct Admitted {
     pub(super) canonical: Option<String>,
     /// The rules suppress others like it: it is fetched to measure them.
     pub(super) is_audit: bool,
+    /// What stands for it, and the rules by which it does, where it is fetched all the same.
+    pub(super) beside: Option<(Fingerprint, Vec<RuleId>)>,
     /// What robots.txt said, in words.
     pub(super) robots: Option<String>,
     /// What robots.txt says of the use of contents: name and value as they stood.
@@ -272,7 +275,7 @@ impl State {
         let canonized = rules.canonize(&url);
         let own = lease.waiting.fingerprint;
         let key = canonized.key.fingerprint();
-        let mut is_audit = false;
+        let (mut is_audit, mut beside) = (false, None);
         let mut keys = Vec::new();
         if key != own {
             let proved = rules.proved_key(&url).map(|key| key.fingerprint());
@@ -292,6 +295,7 @@ impl State {
                     return self.suppress(lease, by, united.numbers(), rules.version(), now);
                 }
                 is_audit = rules.hides(&united.url, &united.rules);
+                beside = Some((by, united.rules));
             } else {
                 keys.push(key);
             }
@@ -320,6 +324,7 @@ impl State {
         let mut admitted = self.start(lease, robots, now)?;
         admitted.canonical = canonical;
         admitted.is_audit = is_audit;
+        admitted.beside = beside;
         admitted.rules_version = rules.version();
         Ok(Some(admitted))
     }
@@ -376,6 +381,7 @@ impl State {
             rules_version: 0,
             canonical: None,
             is_audit: false,
+            beside: None,
             robots,
             usage,
             validators,

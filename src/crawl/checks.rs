@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::admit::Admitted;
 use super::error::CrawlError;
 use super::learn::evidence_of;
 use super::log::BesideLine;
@@ -411,18 +412,24 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn beside(&self, url: Fingerprint) -> Result<Option<BesideLine>, DbError> {
+    pub(super) fn beside(&self, admitted: &Admitted) -> Result<Option<BesideLine>, DbError> {
+        let url = admitted.lease.waiting.fingerprint;
         let check = self.checks.awaited.get(&url);
-        let (by, why, rules) = match (check, self.stood.get(&url)) {
-            (Some(check), _) if check.is_audit => (check.by, "audit", check.rules.clone()),
-            (Some(check), _) => (check.by, "check", check.rules.clone()),
-            (None, Some(by)) => (*by, "brought-back", Vec::new()),
-            (None, None) => return Ok(None),
+        let (by, why, rules) = match (check, &admitted.beside, self.stood.get(&url)) {
+            (Some(check), ..) if check.is_audit => (check.by, "audit", &check.rules[..]),
+            (Some(check), ..) => (check.by, "check", &check.rules[..]),
+            (None, Some((by, rules)), _) => (*by, "audit", &rules[..]),
+            (None, None, Some(by)) => (*by, "brought-back", &[][..]),
+            (None, None, None) => return Ok(None),
         };
         // It may itself have been suppressed since.
         let by = self.stand_in(url, by)?.unwrap_or(by);
         let stands = urls::get(&self.db, by)?;
-        Ok(stands.map(|record| BesideLine { url: record.url, why: why.to_owned(), rules }))
+        Ok(stands.map(|record| BesideLine {
+            url: record.url,
+            why: why.to_owned(),
+            rules: rules.to_vec(),
+        }))
     }
 
     /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same.

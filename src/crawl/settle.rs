@@ -74,7 +74,7 @@ impl State {
         let behaviour = self.note_answer(&admitted.lease, &visit);
         let mut line = self.line_of(&admitted, &visit);
         if matches!(admitted.lease.waiting.errand, Errand::Page) {
-            line.beside = self.beside(admitted.lease.waiting.fingerprint)?;
+            line.beside = self.beside(&admitted)?;
         }
         self.counters.requests += 1;
         if let Outcome::Answer(answer) = &*visit.outcome {

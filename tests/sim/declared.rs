@@ -96,6 +96,15 @@ fn what_is_fetched_beside_its_stand_in_says_why(world: &World) {
         *reasons.entry(&beside.why).or_default() += 1;
     }
     assert!(["audit", "check"].iter().all(|why| reasons.contains_key(*why)), "{reasons:?}");
+    // Of those that rules in force rewrite, each whose key was shown before.
+    let mut shown: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in &lines {
+        let key = line.canonical.as_deref().unwrap_or(&line.url);
+        let stood = shown.get(key).is_some_and(|until| line.at_ms > *until);
+        let has_key = line.canonical.is_some();
+        assert!(!stood || !has_key || line.beside.is_some(), "{} beside {key}", line.url);
+        shown.entry(key).or_insert(line.at_ms + line.took_ms);
+    }
 }
 
 const PLAIN: &str = "User-agent: *\nDisallow:\n";
