@@ -207,7 +207,7 @@ fn answered(
     let directives = directives_of(&extracted, answer, &config.name);
     if gate.accept {
         facts(&extracted, steps);
-        text(config, &extracted, steps);
+        text(config, url, &extracted, steps);
         links(bench, url, &extracted, with_links, steps);
     }
     let known = Directives {
@@ -293,12 +293,16 @@ fn facts(extracted: &Extracted, steps: &mut Steps) {
     steps.put("meta_robots", json!(extracted.meta_robots));
 }
 
-fn text(config: &Config, extracted: &Extracted, steps: &mut Steps) {
+fn text(config: &Config, url: &CrawlUrl, extracted: &Extracted, steps: &mut Steps) {
     if extracted.blocks.is_empty() {
         return;
     }
     let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
-    let page = content::Page { blocks: &blocks, links: extracted.links.len() };
+    let page = content::Page {
+        blocks: &blocks,
+        links: extracted.links.len(),
+        target: url.path_and_query(),
+    };
     let mut content = Content::new(config.content.clone());
     let analysis = content.analyse(&page, &Boilerplate::default());
     let (words, all) = (analysis.words, analysis.words_all);

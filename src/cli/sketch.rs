@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Answer, Common, Exit, Failed, look};
 use crate::archive::{RecordAt, read_at};
 use crate::config::Config;
-use crate::content::{Boilerplate, Comparison, Content, Page, SiteModel, compare};
+use crate::content::{Block, Boilerplate, Comparison, Content, Page, SiteModel, compare};
 use crate::crawl::blocks_of;
 use crate::crawl::replicas::PageWords;
 use crate::db::Db;
@@ -63,7 +63,7 @@ pub(super) fn sketch(common: &Common, args: &SketchArgs) -> Answer {
 fn alone(common: &Common, config: &Config, source: &Source) -> Answer {
     let known = boilerplate(config, [source, source])?;
     let blocks = blocks_of(&source.extracted);
-    let page = Page { blocks: &blocks, links: source.extracted.links.len() };
+    let page = source.page(&blocks);
     let analysis = Content::new(config.content.clone()).analyse(&page, &known);
     if common.json {
         let found = json!({
@@ -104,9 +104,7 @@ pub(super) fn comparison(
 ) -> Result<Comparison, Failed> {
     let known = boilerplate(config, [one, other])?;
     let (a, b) = (blocks_of(&one.extracted), blocks_of(&other.extracted));
-    let a = Page { blocks: &a, links: one.extracted.links.len() };
-    let b = Page { blocks: &b, links: other.extracted.links.len() };
-    Ok(compare(&a, &b, &known, &config.content))
+    Ok(compare(&one.page(&a), &other.page(&b), &known, &config.content))
 }
 
 /// Prints a comparison for people.
@@ -167,7 +165,7 @@ impl<'a> WordsReader<'a> {
         let source =
             Source::of(self.config, url.as_str(), url, content_type.as_deref(), &body, true);
         let blocks = blocks_of(&source.extracted);
-        let page = Page { blocks: &blocks, links: source.extracted.links.len() };
+        let page = source.page(&blocks);
         let known = self.boilerplate(url.site())?;
         let analysis = self.content.analyse(&page, &known);
         let words = if analysis.thin { Vec::new() } else { analysis.main_words };
@@ -188,6 +186,12 @@ impl<'a> WordsReader<'a> {
 }
 
 impl Source {
+    /// Returns it as the content stage takes it, given its blocks.
+    fn page<'a>(&'a self, blocks: &'a [Block<'a>]) -> Page<'a> {
+        let target = self.url.as_ref().map_or("", CrawlUrl::path_and_query);
+        Page { blocks, links: self.extracted.links.len(), target }
+    }
+
     /// Reads a page from a file, or from the archive of the crawl.
     pub(super) fn read(config: &Config, name: &str) -> Result<Source, Failed> {
         let path = Path::new(name);

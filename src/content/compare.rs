@@ -79,7 +79,7 @@ mod tests {
 
     fn check(a: &str, b: &str) -> Comparison {
         let (a, b) = ([Block::paragraph(a)], [Block::paragraph(b)]);
-        let page = |blocks| Page { blocks, links: 0 };
+        let page = |blocks| Page { blocks, ..Page::default() };
         compare(&page(&a), &page(&b), &Boilerplate::default(), &Settings::default())
     }
 

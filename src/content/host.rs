@@ -181,7 +181,8 @@ mod tests {
 
     fn analysed(blocks: &[crate::content::pages::OwnBlock]) -> Analysis {
         let blocks = borrowed(blocks);
-        Content::default().analyse(&Page { blocks: &blocks, links: 0 }, &Boilerplate::default())
+        Content::default()
+            .analyse(&Page { blocks: &blocks, ..Page::default() }, &Boilerplate::default())
     }
 
     fn outcome<'a>(target: &'a str, analysis: &'a Analysis) -> Outcome<'a> {

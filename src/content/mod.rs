@@ -61,6 +61,7 @@
 mod bag;
 mod compare;
 mod digest;
+mod echo;
 mod figures;
 pub mod host;
 mod main_text;
@@ -106,6 +107,7 @@ pub use words::Words;
 use serde::{Deserialize, Serialize};
 
 use digest::TextDigester;
+use echo::Echo;
 use shingle::{Piece, for_each_shingle, mix};
 
 /// What a block of text is.
@@ -173,6 +175,8 @@ pub struct Page<'a> {
     pub blocks: &'a [Block<'a>],
     /// The number of distinct link targets.
     pub links: usize,
+    /// Path and query of its address, which its text may repeat; empty where there is none.
+    pub target: &'a str,
 }
 
 /// Settings of the content stage.
@@ -274,19 +278,13 @@ impl Content {
         &self.settings
     }
 
-    /// Analyses a page whose address does not matter: see [`Content::analyse_at`].
-    pub fn analyse(&mut self, page: &Page<'_>, known: &Boilerplate) -> Analysis {
-        self.analyse_at("", page, known)
-    }
-
-    /// Analyses the page at `target`, its path and query, given what is known of its site
-    /// ([`SiteModel::boilerplate`], or the default for nothing). The address is for
-    /// [`Analysis::figures`] alone.
+    /// Analyses a page, given what is known of its site ([`SiteModel::boilerplate`], or the default
+    /// for nothing).
     ///
     /// Give the result to [`SiteModel::observe`] afterwards, so that the site's model learns.
-    pub fn analyse_at(&mut self, target: &str, page: &Page<'_>, known: &Boilerplate) -> Analysis {
+    pub fn analyse(&mut self, page: &Page<'_>, known: &Boilerplate) -> Analysis {
         let settings = &self.settings;
-        let spans = push_blocks(&mut self.words, page.blocks, settings.words_max);
+        let spans = push_blocks(&mut self.words, page, settings.words_max);
         let words = &self.words;
         let width = settings.shingle_words.max(1);
         let chosen = main_text::choose(page.blocks, &spans);
@@ -345,7 +343,7 @@ impl Content {
             bag,
             word_set: WordSet::of(words, &with_forms),
             sample,
-            figures: Figures::of(words, &shown, target, own_words),
+            figures: Figures::of(words, &shown, page.target, own_words),
             links: page.links,
             windows,
         }
@@ -364,7 +362,7 @@ impl Content {
     /// Returns which blocks of a page are its main text: those of whose words at least half are.
     pub fn main_blocks(&mut self, page: &Page<'_>, known: &Boilerplate) -> Vec<usize> {
         let settings = &self.settings;
-        let spans = push_blocks(&mut self.words, page.blocks, settings.words_max);
+        let spans = push_blocks(&mut self.words, page, settings.words_max);
         let width = settings.shingle_words.max(1);
         let chosen = main_text::choose(page.blocks, &spans);
         let choice = if known.is_empty() { &chosen.strict } else { &chosen.lenient };
@@ -394,14 +392,16 @@ impl Content {
 }
 
 /// Puts the words of all blocks in one sequence; returns the span of each block in it.
-fn push_blocks(words: &mut Words, blocks: &[Block<'_>], words_max: usize) -> Vec<Piece> {
+/// What repeats the page's own address is no word of it.
+fn push_blocks(words: &mut Words, page: &Page<'_>, words_max: usize) -> Vec<Piece> {
     words.clear();
+    let echo = Echo::of(page.target);
     let mut push = |block: &Block<'_>| {
         let start = words.len();
-        let came = words.push_text(block.text, words_max);
-        Piece { start, end: start + came }
+        echo.rest_of(block.text, |text| _ = words.push_text(text, words_max));
+        Piece { start, end: words.len() }
     };
-    blocks.iter().map(&mut push).collect()
+    page.blocks.iter().map(&mut push).collect()
 }
 
 fn text_digest(words: &Words, pieces: &[Piece]) -> TextDigest {
@@ -433,13 +433,33 @@ fn count(len: usize) -> u32 {
 mod tests {
     use super::*;
 
+    /// Each entry of an interface that is shown as it is has its own address, and that the view in
+    /// which it is shown: as many words of two forms of one page differed as it had entries.
+    #[test]
+    fn a_page_that_repeats_its_own_address_is_known_by_what_it_says_besides() {
+        let of = |query: &str, from: usize| {
+            let view = query.strip_prefix("?format=api").map_or("", |_| "?format=api");
+            let entry = |n| format!("id {n} url http://e.org/articles/{n}/{view} title word{n}");
+            let text: Vec<String> = (from..from + 48).map(entry).collect();
+            let text = format!("GET /articles/{query} {}", text.join(" "));
+            let target = format!("/articles/{query}");
+            let blocks = [Block::paragraph(&text)];
+            let page = Page { blocks: &blocks, target: &target, ..Page::default() };
+            Content::default().analyse(&page, &Boilerplate::default())
+        };
+        let (plain, shown) = (of("", 1), of("?format=api", 1));
+        assert_eq!((plain.text_digest, plain.bag), (shown.text_digest, shown.bag));
+        assert_ne!(plain.bag, of("?page=2", 49).bag);
+        assert_ne!(of("?format=api&page=2", 49).bag, of("?format=api&page=3", 97).bag);
+    }
+
     #[test]
     fn a_list_in_another_order_under_another_title_has_the_same_bag() {
         let bag = |title: &str, rows: &[String]| {
             let heading = Block { kind: BlockKind::Heading, ..Block::paragraph(title) };
             let rows = rows.iter().map(|row| Block::paragraph(row));
             let blocks: Vec<Block<'_>> = std::iter::once(heading).chain(rows).collect();
-            let page = Page { blocks: &blocks, links: 0 };
+            let page = Page { blocks: &blocks, ..Page::default() };
             Content::default().analyse(&page, &Boilerplate::default()).bag
         };
         let mut rows: Vec<String> =
@@ -461,7 +481,7 @@ mod tests {
             let form = Block { region: Region::Form, ..Block::paragraph(form) };
             let blocks: Vec<Block<'_>> =
                 std::iter::repeat_n(Block::paragraph(&text), texts).chain([form]).collect();
-            let page = Page { blocks: &blocks, links: 0 };
+            let page = Page { blocks: &blocks, ..Page::default() };
             Content::default().analyse(&page, &Boilerplate::default()).bag
         };
         assert!(bag(1, &few).differing(&bag(1, &more)) > 20);

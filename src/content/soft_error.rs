@@ -623,7 +623,7 @@ mod tests {
     use crate::content::{Boilerplate, Content, Page};
 
     fn analysed(blocks: &[Block<'_>]) -> Analysis {
-        Content::default().analyse(&Page { blocks, links: 0 }, &Boilerplate::default())
+        Content::default().analyse(&Page { blocks, ..Page::default() }, &Boilerplate::default())
     }
 
     #[test]
@@ -843,9 +843,9 @@ mod tests {
         }
         let judge = |cells| {
             let blocks = lines(cells);
-            let page = Page { blocks: &blocks, links: 0 };
+            let page = Page { blocks: &blocks, target: "/meter/9", ..Page::default() };
             let known = Boilerplate::default();
-            let analysis = Content::default().analyse_at("/meter/9", &page, &known);
+            let analysis = Content::default().analyse(&page, &known);
             let page = Answer {
                 target: "/meter/9",
                 title: "Meter",

@@ -1227,8 +1227,8 @@ mod tests {
             let (target, blocks) = page(n);
             let blocks = borrowed(&blocks);
             let known = model.boilerplate();
-            let page = Page { blocks: &blocks, links: 0 };
-            let analysis = content.analyse_at(&target, &page, &known);
+            let page = Page { blocks: &blocks, target: &target, ..Page::default() };
+            let analysis = content.analyse(&page, &known);
             model.observe(&analysis, content.settings(), Room::Ample);
             let brought = Brought {
                 core_digest: analysis.core_digest,

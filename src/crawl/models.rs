@@ -188,7 +188,7 @@ mod tests {
         let block = |text| Block { text, link_chars: 0, path: 1, kind, region: Region::None };
         let frame = "the same words stand at the head of every single page of this site here";
         let blocks = [block(frame), block(text)];
-        let page = Page { blocks: &blocks, links: 0 };
+        let page = Page { blocks: &blocks, ..Page::default() };
         Content::new(Settings::default()).analyse(&page, known)
     }
 

@@ -458,7 +458,7 @@ mod tests {
         let words: Vec<String> = (0..80).map(|at| format!("w{}", n << 20 | at)).collect();
         let text = words.join(" ");
         let blocks = [Block::paragraph(&text)];
-        let page = Page { blocks: &blocks, links: 0 };
+        let page = Page { blocks: &blocks, ..Page::default() };
         let analysis = Content::default().analyse(&page, &Boilerplate::default());
         let outcome = Outcome {
             target: "/view/page",

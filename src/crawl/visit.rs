@@ -448,10 +448,14 @@ fn judge_text(
         return Ok(());
     }
     let blocks = blocks_of(extracted);
-    let page = content::Page { blocks: &blocks, links: extracted.links.len() };
+    let page = content::Page {
+        blocks: &blocks,
+        links: extracted.links.len(),
+        target: task.url.path_and_query(),
+    };
     let analysis = CONTENT.with_borrow_mut(|content| {
         let content = content.get_or_insert_with(|| Content::new(task.tools.content.clone()));
-        content.analyse_at(task.url.path_and_query(), &page, &task.boilerplate)
+        content.analyse(&page, &task.boilerplate)
     });
     facts.repeats = known_text(task, &analysis)?;
     // A probe is no page: what it shows is noted as the host's way of saying "nothing here".

@@ -268,7 +268,8 @@ impl<'a> Reader<'a> {
     ) -> Result<(), DatasetError> {
         let known = self.boilerplate_of(&url.site())?;
         let blocks = blocks_of(extracted);
-        let page = Page { blocks: &blocks, links: extracted.links.len() };
+        let page =
+            Page { blocks: &blocks, links: extracted.links.len(), target: url.path_and_query() };
         let analysis = self.content.analyse(&page, &known);
         let main = self.content.main_blocks(&page, &known);
         let text: Vec<&str> = main.iter().map(|at| blocks[*at].text.trim()).collect();

@@ -503,7 +503,7 @@ fn asked(host: &SoftHost, with_model: bool) -> (HostErrors, Arc<Boilerplate>) {
 
 fn analyse(content: &mut Content, blocks: &[OwnBlock], known: &Boilerplate) -> Analysis {
     let blocks = borrowed(blocks);
-    content.analyse(&Page { blocks: &blocks, links: 0 }, known)
+    content.analyse(&Page { blocks: &blocks, ..Page::default() }, known)
 }
 
 /// Judges the fixtures of `hosts` hosts that were asked, and of `strangers` that were not.
@@ -549,7 +549,7 @@ impl Confusion {
     fn judge(&mut self, errors: &HostErrors, known: &Boilerplate, fixture: &Fixture) {
         let blocks = borrowed(&fixture.blocks);
         let mut content = Content::new(Settings::default());
-        let analysis = content.analyse(&Page { blocks: &blocks, links: 0 }, known);
+        let analysis = content.analyse(&Page { blocks: &blocks, ..Page::default() }, known);
         let verdict = errors.judge(&Answer {
             target: &fixture.target,
             title: &fixture.title,

@@ -111,7 +111,12 @@ fn measured(set: &Path) -> BTreeMap<String, Sums> {
         let truth = words(&path.with_extension("txt"));
         let mut read = |known: &Boilerplate| {
             let blocks = blocks_of(page);
-            content.analyse(&Page { blocks: &blocks, links: page.links.len() }, known).main_words
+            content
+                .analyse(
+                    &Page { blocks: &blocks, links: page.links.len(), ..Page::default() },
+                    known,
+                )
+                .main_words
         };
         sums.entry("structure alone".into())
             .or_default()
@@ -147,7 +152,8 @@ fn taught(content: &mut Content, pages: &[(PathBuf, Extracted)]) -> std::sync::A
     for (_, page) in pages {
         let blocks = blocks_of(page);
         let known = model.boilerplate();
-        let analysis = content.analyse(&Page { blocks: &blocks, links: page.links.len() }, &known);
+        let analysis = content
+            .analyse(&Page { blocks: &blocks, links: page.links.len(), ..Page::default() }, &known);
         model.observe(&analysis, content.settings(), Room::Ample);
     }
     model.boilerplate()

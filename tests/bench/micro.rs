@@ -74,7 +74,8 @@ fn block(block: &extract::TextBlock) -> Block<'_> {
 fn analyse_page(bencher: Bencher<'_, '_>) {
     let page = extracted(&web::render(SHAPE)[7]);
     let blocks: Vec<Block<'_>> = page.blocks.iter().map(block).collect();
-    let page = content::Page { blocks: &blocks, links: page.links.len() };
+    let page =
+        content::Page { blocks: &blocks, links: page.links.len(), ..content::Page::default() };
     let (mut content, known) = (Content::default(), SiteModel::default().boilerplate());
     bencher.bench_local(|| content.analyse(black_box(&page), &known));
 }
@@ -86,7 +87,8 @@ fn learn_site(bencher: Bencher<'_, '_>) {
     let analyse = |body: &Bytes| {
         let page = extracted(body);
         let blocks: Vec<Block<'_>> = page.blocks.iter().map(block).collect();
-        let page = content::Page { blocks: &blocks, links: page.links.len() };
+        let page =
+            content::Page { blocks: &blocks, links: page.links.len(), ..content::Page::default() };
         content.analyse(&page, &SiteModel::default().boilerplate())
     };
     let pages: Vec<Analysis> = web::render(SHAPE).iter().map(analyse).collect();

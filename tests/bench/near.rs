@@ -49,7 +49,7 @@ fn main() {
 
 fn analyse(content: &mut Content, blocks: &[OwnBlock], known: &Boilerplate) -> Analysis {
     let blocks = borrowed(blocks);
-    content.analyse(&Page { blocks: &blocks, links: 0 }, known)
+    content.analyse(&Page { blocks: &blocks, ..Page::default() }, known)
 }
 
 /// Teaches the model of a site with `count` pages.
@@ -465,7 +465,9 @@ fn cost() {
             for _ in 0..5 {
                 let start = processor_us();
                 for blocks in &borrowed {
-                    std::hint::black_box(content.analyse(&Page { blocks, links: 0 }, &known));
+                    std::hint::black_box(
+                        content.analyse(&Page { blocks, ..Page::default() }, &known),
+                    );
                 }
                 best = best.min((processor_us() - start) as f64 / borrowed.len() as f64);
             }

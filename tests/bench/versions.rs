@@ -89,7 +89,7 @@ fn judged(version: &Version, with_model: bool) -> BTreeMap<String, Judged> {
 
 fn analyse(content: &mut Content, blocks: &[extract::TextBlock], known: &Boilerplate) -> Analysis {
     let blocks: Vec<Block<'_>> = blocks.iter().map(block_of).collect();
-    content.analyse(&Page { blocks: &blocks, links: 0 }, known)
+    content.analyse(&Page { blocks: &blocks, ..Page::default() }, known)
 }
 
 /// Share of the words of two pages that a diff leaves unchanged.

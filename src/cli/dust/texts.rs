@@ -78,7 +78,11 @@ impl Texts {
             Some(Learned::Done(known)) => Arc::clone(known),
         };
         let blocks = blocks_of(extracted);
-        let page = content::Page { blocks: &blocks, links: extracted.links.len() };
+        let page = content::Page {
+            blocks: &blocks,
+            links: extracted.links.len(),
+            target: url.path_and_query(),
+        };
         Some(self.content.analyse(&page, &known))
     }
 
