@@ -182,6 +182,7 @@ fn fetched_beside(beside: &BesideLine) -> String {
     match why.as_str() {
         "check" => format!("to check {rules} against {url}, which stands for it"),
         "audit" => format!("as an audit of {rules}, in force, against {url}"),
+        "kept-back" => format!("since {url}, of the same key, keeps back links or itself"),
         _ => format!("brought back: {url} stood for it"),
     }
 }

@@ -291,11 +291,16 @@ impl State {
             }
             if let Some(by) = self.other_holder(own, key)? {
                 let united = self.united_by(&rules, &url, by)?;
-                if !self.is_fetched_to_check(&rules, own, &united, by)? {
-                    return self.suppress(lease, by, united.numbers(), rules.version(), now);
+                if self.is_kept_back(&united) {
+                    self.note_withheld(own, by)?;
+                    keys.push(key);
+                } else {
+                    if !self.is_fetched_to_check(&rules, own, &united, by)? {
+                        return self.suppress(lease, by, united.numbers(), rules.version(), now);
+                    }
+                    is_audit = rules.hides(&united.url, &united.rules);
+                    beside = Some((by, united.rules));
                 }
-                is_audit = rules.hides(&united.url, &united.rules);
-                beside = Some((by, united.rules));
             } else {
                 keys.push(key);
             }
@@ -314,11 +319,15 @@ impl State {
             && rules.knows(url.host_str())
             && let Some((by, united)) = self.stood_for(&rules, &url, own)?
         {
-            if !self.is_fetched_to_check(&rules, own, &united, by)? {
-                return self.suppress(lease, by, united.numbers(), rules.version(), now);
+            if self.is_kept_back(&united) {
+                self.note_withheld(own, by)?;
+            } else {
+                if !self.is_fetched_to_check(&rules, own, &united, by)? {
+                    return self.suppress(lease, by, united.numbers(), rules.version(), now);
+                }
+                self.await_audit(own, by, &united.rules);
+                is_audit = rules.hides(&united.url, &united.rules);
             }
-            self.await_audit(own, by, &united.rules);
-            is_audit = rules.hides(&united.url, &united.rules);
         }
         let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
         let mut admitted = self.start(lease, robots, now)?;
@@ -462,6 +471,7 @@ impl State {
         let mut batch = Batch::default();
         self.take_row(&mut batch, &lease);
         let own = lease.waiting.fingerprint;
+        self.stood.remove(&own);
         self.tell_suppressed(&lease.waiting.url, &rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(&mut batch, &self.db, by, own, &how);

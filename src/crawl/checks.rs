@@ -14,6 +14,7 @@ use super::admit::Admitted;
 use super::error::CrawlError;
 use super::learn::evidence_of;
 use super::log::BesideLine;
+use super::readmit;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::content::Change;
@@ -58,6 +59,13 @@ const CONTESTED_MAX: usize = 10_000;
 
 /// Sets of rules of which it is remembered how the pages have differed that they make one.
 const CHANGES_MAX: usize = 2_000;
+
+/// Pairs of forms that both keep something back, as by a word to robots that holds for the links of
+/// a view, after which a form of that view that does stands for others by the same rule.
+const ALIKE_MIN: u32 = 5;
+
+/// Rules, each in one view, of which such pairs are counted.
+const KEPT_BACK_MAX: usize = 10_000;
 
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
@@ -128,6 +136,23 @@ pub(super) struct Checks {
     contested_due: VecDeque<Fingerprint>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
+    /// Of each rule and view, what other forms of pages do that keep something back.
+    kept_back: BTreeMap<(RuleId, u64), KeptBack>,
+}
+
+/// Whether a rule makes one page of forms of which one keeps back what the other gives.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeptBack {
+    /// Pairs in which both kept something back.
+    alike: u32,
+    /// In one pair the second form did not.
+    is_refuted: bool,
+}
+
+impl KeptBack {
+    fn is_alike(self) -> bool {
+        self.alike >= ALIKE_MIN && !self.is_refuted
+    }
 }
 
 /// How far the pages of a site change at a second look.
@@ -151,6 +176,8 @@ pub(super) struct United {
     pub(super) url: CrawlUrl,
     /// What stands for it, where that is not judged already, and the rules that rewrite it too.
     pub(super) stands: Option<(Vec<RuleId>, CrawlUrl)>,
+    /// What stands for it keeps something back, in this view: see [`State::is_kept_back`].
+    pub(super) withholds: Option<u64>,
 }
 
 impl United {
@@ -164,9 +191,10 @@ impl United {
     fn by(set: &RuleSet, all: Vec<RuleId>, url: &CrawlUrl, stands: CrawlUrl) -> United {
         let (own, others) = (set.rewriting(url, &all), set.rewriting(&stands, &all));
         if own.is_empty() {
-            return United { all, rules: others, url: stands, stands: None };
+            return United { all, rules: others, url: stands, stands: None, withholds: None };
         }
-        United { all, rules: own, url: url.clone(), stands: Some((others, stands)) }
+        let stands = Some((others, stands));
+        United { all, rules: own, url: url.clone(), stands, withholds: None }
     }
 
     /// Returns true where no rule that makes them one is in doubt.
@@ -265,6 +293,28 @@ impl Checks {
         self.changes.entry(rules).or_default().recurs(text, change)
     }
 
+    /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
+    /// something back; returns true where they are not alike, and all before had been.
+    pub(super) fn kept_back(&mut self, rule: RuleId, view: u64, is_alike: bool) -> bool {
+        let of = (rule, view);
+        if self.kept_back.len() >= KEPT_BACK_MAX && !self.kept_back.contains_key(&of) {
+            self.kept_back.pop_first();
+        }
+        let known = self.kept_back.entry(of).or_default();
+        if is_alike {
+            known.alike = known.alike.saturating_add(1);
+            return false;
+        }
+        !std::mem::replace(&mut known.is_refuted, true)
+    }
+
+    /// Returns true where each of these rules has made one page only of forms that keep back the
+    /// same, and often, where the first was of this view.
+    pub(super) fn keep_back_alike(&self, rules: &[RuleId], view: u64) -> bool {
+        let of = |rule: &RuleId| self.kept_back.get(&(*rule, view));
+        !rules.is_empty() && rules.iter().all(|rule| of(rule).is_some_and(|known| known.is_alike()))
+    }
+
     /// Returns the most words by which two looks at a page of a URL's site have differed.
     pub(super) fn changes_by(&self, url: &CrawlUrl) -> u32 {
         self.restless.get(&url.site()).map_or(0, |restless| restless.words)
@@ -320,10 +370,13 @@ impl State {
         by: Fingerprint,
     ) -> Result<United, DbError> {
         let record = urls::get(&self.db, by)?;
-        let Some(stands) = record.and_then(|record| CrawlUrl::parse(&record.url).ok()) else {
-            let own = set.canonize(url).rules;
-            return Ok(United { all: own.clone(), rules: own, url: url.clone(), stands: None });
+        let parsed = record.as_ref().and_then(|record| CrawlUrl::parse(&record.url).ok());
+        let Some(stands) = parsed else {
+            let (own, url) = (set.canonize(url).rules, url.clone());
+            return Ok(United { all: own.clone(), rules: own, url, stands: None, withholds: None });
         };
+        let keeps_back = record.is_some_and(|record| readmit::withholds(&record));
+        let withholds = keeps_back.then(|| set.view_of(&stands));
         // One that stands for it by way of a third has its key no more where rules changed since.
         let all = set.uniting(url, &stands).unwrap_or_else(|| {
             let own = set.canonize(url).rules;
@@ -331,7 +384,7 @@ impl State {
             others.retain(|rule| !own.contains(rule));
             [own, others].concat()
         });
-        Ok(United::by(set, all, url, stands))
+        Ok(United { withholds, ..United::by(set, all, url, stands) })
     }
 
     /// Notes the keys that new rules give pages which were fetched before: each page stands for its
@@ -397,7 +450,8 @@ impl State {
     ) -> Result<Option<(Fingerprint, United)>, DbError> {
         let Some(by) = self.other_holder(own, proved)? else { return Ok(None) };
         let united = self.united_by(set, url, by)?;
-        Ok(united.is_proved(set).then_some((by, united)))
+        let stands = united.is_proved(set) && !self.is_kept_back(&united);
+        Ok(stands.then_some((by, united)))
     }
 
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
@@ -419,6 +473,7 @@ impl State {
             (Some(check), ..) if check.is_audit => (check.by, "audit", &check.rules[..]),
             (Some(check), ..) => (check.by, "check", &check.rules[..]),
             (None, Some((by, rules)), _) => (*by, "audit", &rules[..]),
+            (None, None, Some(by)) if self.withholds(*by)? => (*by, "kept-back", &[][..]),
             (None, None, Some(by)) => (*by, "brought-back", &[][..]),
             (None, None, None) => return Ok(None),
         };
@@ -430,6 +485,14 @@ impl State {
             why: why.to_owned(),
             rules: rules.to_vec(),
         }))
+    }
+
+    /// Returns the URL that stands, or stood, for one that is fetched all the same.
+    pub(super) fn stands_beside(&self, admitted: &Admitted) -> Option<Fingerprint> {
+        let url = admitted.lease.waiting.fingerprint;
+        let check = self.checks.awaited.get(&url).map(|check| check.by);
+        let by = check.or(admitted.beside.as_ref().map(|(by, _)| *by));
+        by.or_else(|| self.stood.get(&url).copied())
     }
 
     /// Decides whether a URL that rules would suppress in favour of `by` is fetched all the same.

@@ -305,6 +305,7 @@ impl State {
             Some(Known::By(by)) if self.stands_when_found(met, by, one.own)? => {
                 if let Some(by) = self.stand_in_found(met, via, one, by)?
                     && let Some(united) = self.united_found(met, one, by)?
+                    && !self.notes_kept_back(one.own, by, &united)?
                 {
                     let set = self.rules.snapshot();
                     if !self.is_fetched_to_check(&set, one.own, &united, by)? {
@@ -317,8 +318,7 @@ impl State {
                     self.await_audit(one.own, by, &united.rules);
                 }
             }
-            Some(Known::By(by)) => self.note_withheld(one.own, by)?,
-            None => {}
+            Some(Known::By(_)) | None => {}
         }
         // Most links are their own key, and nothing more is asked of the rules for them.
         let set = (one.key != one.own).then(|| self.rules.snapshot());
@@ -328,11 +328,7 @@ impl State {
         // First by the rules that are proved for it: what they say holds whatever the others do.
         for key in proved.into_iter().chain(set.is_some().then_some(one.key)) {
             let Some(set) = &set else { break };
-            let (holder, by) = self.holder_found(met, via, one, key)?;
-            let Some(by) = by else {
-                if let Some(holder) = holder {
-                    self.note_withheld(one.own, holder)?;
-                }
+            let Some(by) = self.holder_found(met, via, one, key)? else {
                 free.push(key);
                 continue;
             };
@@ -340,6 +336,10 @@ impl State {
                 continue;
             }
             let Some(united) = self.united_found(met, one, by)? else { continue };
+            if self.notes_kept_back(one.own, by, &united)? {
+                free.push(key);
+                continue;
+            }
             let is_hidden = match Some(key) == proved {
                 true if !united.is_proved(set) => {
                     free.push(key);
@@ -367,15 +367,30 @@ impl State {
         Ok(())
     }
 
-    /// Returns the URL that has a key, and the one that stands for it now that a page leads to
-    /// another form of it: the URL that was found itself, where that is the one that has the key.
+    /// Returns true where what would stand for a URL that was found keeps something back, and notes
+    /// that the two are to be compared in that.
+    fn notes_kept_back(
+        &mut self,
+        own: Fingerprint,
+        by: Fingerprint,
+        united: &United,
+    ) -> Result<bool, DbError> {
+        let is_kept_back = self.is_kept_back(united);
+        if is_kept_back {
+            self.note_withheld(own, by)?;
+        }
+        Ok(is_kept_back)
+    }
+
+    /// Returns the URL that stands for a key now that a page leads to another form of it: the URL
+    /// that was found itself, where that is the one that has the key.
     fn holder_found(
         &self,
         met: &Met<'_>,
         via: Option<&Via<'_>>,
         one: &Accepted<'_>,
         key: Fingerprint,
-    ) -> Result<(Option<Fingerprint>, Option<Fingerprint>), DbError> {
+    ) -> Result<Option<Fingerprint>, DbError> {
         let known = match met.known.get(&key) {
             Some(known) => Some(*known),
             // The keys of all links were asked for at once, but those by proved rules alone.
@@ -383,16 +398,15 @@ impl State {
             None => seen::get(&self.db, key)?,
         };
         let (holder, stands) = match known {
-            None => return Ok((None, None)),
+            None => return Ok(None),
             Some(Known::Itself) => (key, true),
             Some(Known::By(by)) => (by, self.stands_when_found(met, by, key)?),
         };
-        let by = match stands {
-            false => None,
-            true if holder == one.own => Some(holder),
-            true => self.stand_in_found(met, via, one, holder)?,
-        };
-        Ok((Some(holder), by))
+        match stands {
+            false => Ok(None),
+            true if holder == one.own => Ok(Some(holder)),
+            true => self.stand_in_found(met, via, one, holder),
+        }
     }
 
     /// Returns true if `by`, which has or had the key `key`, stands for it now that a page leads to

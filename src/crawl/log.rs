@@ -144,8 +144,9 @@ pub struct BesideLine {
     /// It.
     pub url: String,
     /// `check`: the rules that make both one page are not proved yet, and are compared by them;
-    /// `audit`: they are in force, and are measured; `brought-back`: the rules fell, or what stood
-    /// for the URL came to nothing.
+    /// `audit`: they are in force, and are measured; `kept-back`: what would stand for the URL says
+    /// that its links are not to be followed, or that it is not to be archived, and this one may
+    /// not; `brought-back`: the rules fell, or what stood for the URL came to nothing.
     pub why: String,
     /// The rules by their ids, where there are any left.
     #[serde(skip_serializing_if = "Vec::is_empty")]

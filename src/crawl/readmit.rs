@@ -5,6 +5,7 @@
 //! says why, and it is drained in small batches, also after a crash. What has come back is leased
 //! like any URL; the first of its key that is fetched stands for the others again.
 
+use super::checks::United;
 use super::error::CrawlError;
 use super::learn::{evidence_of, is_withheld};
 use super::state::State;
@@ -29,25 +30,36 @@ const CHAIN_MAX: usize = 16;
 /// Returns true where a URL may stand for others of its key: it waits, or it showed a page. What
 /// cannot be fetched, and what is an error page in all but name, stands for nothing. Nor does what
 /// redirects: the page is where that leads to, which stands for the others if it has their key. An
-/// old session may lead to the front page, and a new one to what was asked for.
+/// old session may lead to the front page, and a new one to what was asked for. Whether what keeps
+/// something back does is for [`State::is_kept_back`] to say.
 fn stands(record: &UrlRecord) -> bool {
     match &record.state {
         UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-        UrlState::Done(done) => shows_a_page(done),
+        UrlState::Done(done) => shows_something(done),
         UrlState::Refused { .. } | UrlState::Failed { .. } => false,
     }
 }
 
-/// Returns true where a URL that was fetched showed a page, and all of it. No page is asked for on
-/// condition that it has changed, so that one which says it has not shows nothing. An
-/// answer that is empty, or that broke off, is a failure of the server, whatever its status says:
-/// under another form it may show the page. So may another form lead on where this one forbids to
-/// follow it, as views to print do, or be archived.
+/// Returns true where a URL that was fetched showed a page, and all of it: another form may lead on
+/// where this one forbids to follow it, as views to print do, or be archived.
 pub(super) fn shows_a_page(done: &DoneState) -> bool {
+    shows_something(done) && !is_withheld(&done.evidence)
+}
+
+/// Returns true where a URL that was fetched showed a page, whatever that keeps back. No page is
+/// asked for on condition that it has changed, so that one which says it has not shows nothing. An
+/// answer that is empty, or that broke off, is a failure of the server, whatever its status says:
+/// under another form it may show the page.
+fn shows_something(done: &DoneState) -> bool {
     let is_page = matches!(done.status, 200..=299) && !done.content.starts_with("junk");
     let shown = evidence_of(&done.evidence);
     let is_empty = matches!(shown, Some(Fetched::Page { digest: None, .. }));
-    is_page && !is_empty && !is_withheld(&done.evidence)
+    is_page && !is_empty
+}
+
+/// Returns true for a page that keeps something back, if it is the first of its key that does.
+pub(super) fn withholds(record: &UrlRecord) -> bool {
+    matches!(&record.state, UrlState::Done(done) if is_withheld(&done.evidence))
 }
 
 impl State {
@@ -101,9 +113,36 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn withholds(&self, url: Fingerprint) -> Result<bool, DbError> {
-        let record = urls::get(&self.db, url)?;
-        let state = record.map(|record| record.state);
-        Ok(matches!(state, Some(UrlState::Done(done)) if is_withheld(&done.evidence)))
+        Ok(urls::get(&self.db, url)?.is_some_and(|record| withholds(&record)))
+    }
+
+    /// Returns true where what would stand for a URL keeps something back that this one may give,
+    /// since some of the rules that make both one page have not shown that it would not.
+    pub(super) fn is_kept_back(&self, united: &United) -> bool {
+        united.withholds.is_some_and(|view| !self.checks.keep_back_alike(&united.all, view))
+    }
+
+    /// Takes in whether a page keeps back what another one of its key does. Where a rule was taken
+    /// to make one page only of those that do alike, and is shown not to, all that it hides comes
+    /// back, and is judged anew.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn note_kept_back(
+        &mut self,
+        url: &CrawlUrl,
+        other: Fingerprint,
+        is_alike: bool,
+    ) -> Result<(), DbError> {
+        let set = self.rules.snapshot();
+        let United { all, withholds, .. } = self.united_by(&set, url, other)?;
+        let Some(view) = withholds else { return Ok(()) };
+        for rule in all {
+            if self.checks.kept_back(rule, view, is_alike) && !self.readmit.contains(&rule) {
+                self.readmit.push_back(rule);
+            }
+        }
+        Ok(())
     }
 
     fn are_in_force(&self, rules: &[u64]) -> bool {
@@ -636,6 +675,48 @@ pub(super) mod tests {
         fetched(&mut state, "/q", true, now);
         find(&mut state, "/q?sid=1", now);
         assert!(queued(&state, "/q?sid=1"), "nor does the plain form");
+    }
+
+    /// Of a wiki whose views all forbid to follow their links both forms of each were fetched.
+    #[test]
+    fn where_all_forms_keep_back_the_same_one_of_them_stands_for_the_others() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let queued = |state: &State, page: u32| {
+            let url = url(&format!("http://a.example/{page}?sid=2"));
+            let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
+            matches!(record.state, UrlState::Queued(_))
+        };
+        let both_of = |state: &mut State, page: u32| {
+            find(state, &format!("/{page}?sid=1"), now);
+            fetched(state, &format!("/{page}?sid=1"), true, now);
+            find(state, &format!("/{page}?sid=2"), now);
+        };
+        let compare = |state: &mut State, page: u32, is_alike: bool| {
+            let [first, second] =
+                [1, 2].map(|form| url(&format!("http://a.example/{page}?sid={form}")));
+            state.note_kept_back(&second, first.fingerprint(), is_alike).unwrap();
+        };
+        for page in 0..5 {
+            both_of(&mut state, page);
+            assert!(queued(&state, page), "page {page}");
+            compare(&mut state, page, true);
+        }
+        both_of(&mut state, 8);
+        assert!(!queued(&state, 8), "five pairs were alike");
+        fetched(&mut state, "/0?print=1&sid=1", true, now);
+        let [plain, printed] =
+            ["", "&sid=1"].map(|sid| url(&format!("http://a.example/0?print=1{sid}")));
+        let set = state.rules.snapshot();
+        let united = state.united_by(&set, &plain, printed.fingerprint()).unwrap();
+        assert!(state.is_kept_back(&united), "of another view nothing is known");
+        compare(&mut state, 0, false);
+        while state.readmit_some(now).unwrap() {}
+        assert!(queued(&state, 8), "it may give what the first form keeps back");
+        both_of(&mut state, 9);
+        assert!(queued(&state, 9));
     }
 
     /// The plain form of a page, found after another one and fetched to measure the rule, was

@@ -352,11 +352,11 @@ impl State {
         let new = self.counters.queued.saturating_sub(queued);
         line.rules = version;
         line.follow = follow;
-        let withheld = keeps_back(line, visit)
-            && match self.stood.get(&waiting.fingerprint).copied() {
-                Some(other) => !self.withholds(other)?,
-                None => true,
-            };
+        let keeps_back = keeps_back(line, visit);
+        let kept_back_by = match self.stands_beside(admitted) {
+            Some(other) if self.withholds(other)? => Some(other),
+            _ => None,
+        };
         let shown = match fetched_of(answer, Some(facts)) {
             shown @ Fetched::Page { digest: None, .. } => shown,
             _ if self.is_troubled(admitted) => Fetched::Unavailable,
@@ -376,8 +376,11 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&shown, withheld),
+            evidence: evidence(&shown, keeps_back && kept_back_by.is_none()),
         };
+        if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
+            self.note_kept_back(&waiting.url, other, keeps_back)?;
+        }
         self.learn(batch, admitted, answer, (facts, new), now)?;
         let shows_a_page = shows_a_page(&done);
         self.settle_url(batch, waiting.fingerprint, |record| {

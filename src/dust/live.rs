@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::{Form, HashedMap, SiteRules};
 use super::items::{Items, NO_ITEMS};
-use super::proven::{Places, Proven, places};
+use super::proven::{NAMES, Places, Proven, VIEW, places};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
 use super::validate::Settings;
@@ -272,6 +272,13 @@ impl RuleSet {
     fn places_of(&self, url: &CrawlUrl) -> Places {
         let items = self.site_of(url.host_str()).map_or(&NO_ITEMS, |of| &of.items);
         places(url, &self.canonize(url).key, items)
+    }
+
+    /// Returns a name of the view of its site that a URL is: what its parameters are called, and the
+    /// words among their values.
+    pub(crate) fn view_of(&self, url: &CrawlUrl) -> u64 {
+        let here = self.places_of(url);
+        mix(here[NAMES]) ^ here[VIEW]
     }
 
     /// Returns names of the places and values of a URL in and for which one of these rules is not

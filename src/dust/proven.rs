@@ -31,8 +31,8 @@ const PARTS_MAX: usize = 24;
 
 /// Kinds of places: names of parameters, first directory, second directory, view.
 const KINDS: usize = 4;
-const NAMES: usize = 0;
-const VIEW: usize = 3;
+pub(super) const NAMES: usize = 0;
+pub(super) const VIEW: usize = 3;
 
 /// The view of a URL that names none: no place in which a rule is proved or fails.
 const NO_VIEW: u64 = 0;
