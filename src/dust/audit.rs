@@ -4,7 +4,8 @@
 //! that disagrees there, or in a place that was opened before, says nothing about those where the
 //! rule has often held: it is out of force where it failed, and on probation elsewhere. One that
 //! fails in many places holds in none; nor does one that fails in its places as seldom as it might
-//! anywhere, so that they do not explain it.
+//! anywhere, so that they do not explain it. One that was out of force in a place for what another
+//! rule is blamed for, and agrees there, comes back.
 
 use std::collections::BTreeSet;
 
@@ -35,6 +36,10 @@ const AGREED_FOR_EACH: usize = 4;
 /// place does not explain that: it would fail as seldom in others.
 const AGREED_NO_EXCUSE: usize = 4;
 
+/// Documents that agree in a place in which the rule was refused for what another one is blamed for,
+/// and in which none fails, after which it is in force there again.
+const ACQUITTED_MIN: usize = 8;
+
 /// Documents of each kind that are told apart in one place.
 const DOCUMENTS_MAX: usize = 64;
 
@@ -48,6 +53,18 @@ pub(crate) struct Excuse {
 }
 
 impl Excuse {
+    /// Takes in what a pair of the place showed of a document, where the rule was never blamed in
+    /// it; returns true if that acquits the rule.
+    fn is_acquitted_by(&mut self, document: u64, finding: Finding, is_blamed: bool) -> bool {
+        match finding {
+            Finding::Same => _ = self.agreed.insert(document),
+            Finding::Failed if is_blamed => _ = self.failed.insert(document),
+            Finding::Failed => self.agreed.clear(),
+            Finding::Unclear => {}
+        }
+        self.failed.is_empty() && self.agreed.len() >= ACQUITTED_MIN
+    }
+
     /// Takes in what a pair of the place showed of a document; returns true if that makes it no
     /// excuse any more.
     fn is_voided_by(&mut self, document: u64, finding: Finding) -> bool {
@@ -75,6 +92,36 @@ impl Entry {
             }
         }
         self.doubted = true;
+    }
+
+    /// Takes in what a pair showed in places of which the rule is refused in some, and puts it into
+    /// force again where it was wrongly refused; returns true if it was in one of them.
+    fn is_acquitted_in(
+        &mut self,
+        (url, here): (&CrawlUrl, &Places),
+        (document, finding): (u64, Finding),
+        is_blamed: bool,
+    ) -> bool {
+        let mut agreed = 0;
+        for place in here.iter().filter(|place| self.refused.contains(place)) {
+            let excuse = self.excuses.entry(*place).or_default();
+            if excuse.failed.is_empty() && excuse.is_acquitted_by(document, finding, is_blamed) {
+                agreed = excuse.agreed.len();
+                self.excuses.remove(place);
+            }
+        }
+        if agreed == 0 {
+            return false;
+        }
+        let excuses = &self.excuses;
+        self.refused.retain(|place| excuses.contains_key(place) || !here.contains(place));
+        self.doubted &= !self.refused.is_empty() || self.audit.blamed > 0;
+        if let Some(proven) = &mut self.proven
+            && (proven.places() < PLACES_MAX || proven.unproved_in(here).is_empty())
+        {
+            (0..agreed).for_each(|_| proven.add(url, here));
+        }
+        true
     }
 
     /// Returns the part of the site in which a rule failed, if it holds in others.
@@ -137,7 +184,12 @@ impl RuleBook {
                 continue;
             }
             if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
-                let excuse = entry.excuses.get_mut(place);
+                let is_blamed = blamed == Some(*id);
+                if entry.is_acquitted_in((url, &here), (document, finding), is_blamed) {
+                    self.changed = true;
+                    continue;
+                }
+                let excuse = entry.excuses.get_mut(place).filter(|known| !known.failed.is_empty());
                 if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
                     entry.audit.blamed += 1;
                     if entry.costs_more_than_it_saves(&self.settings.validate) {

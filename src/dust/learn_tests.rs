@@ -9,7 +9,7 @@ use super::fetched::Fetched;
 use super::items::NO_ITEMS;
 use super::learn::{Fetcher, Report, learn, prove_rules};
 use super::live::RuleSet;
-use super::proven::places;
+use super::proven::{Proven, places};
 use super::rule::{Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Source};
 use super::shape::ODDS_WRONG;
 use super::sketch::Sketch;
@@ -820,8 +820,19 @@ impl Two {
 
     /// Takes in audits of these rules; returns whether each of the two is in force after them.
     fn audit(&mut self, rules: &[RuleId], agrees: bool, times: usize) -> (bool, bool) {
+        self.audit_of("/x", rules, agrees, times)
+    }
+
+    /// The same of the page at a path.
+    fn audit_of(
+        &mut self,
+        path: &str,
+        rules: &[RuleId],
+        agrees: bool,
+        times: usize,
+    ) -> (bool, bool) {
         let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
-        let (found, key) = (url("/x?a=1&b=2"), url("/x"));
+        let (found, key) = (url(&format!("{path}?a=1&b=2")), url(path));
         for _ in 0..times {
             self.documents += 1;
             let known = show(self.documents);
@@ -854,6 +865,36 @@ fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {
     assert_eq!(two.audit(&[wrong], false, 1), (true, true));
     assert_eq!(two.audit(&both, true, 60), (true, true));
     assert_eq!(two.audit(&both, false, 1), (true, false));
+}
+
+/// Where two rules made one page of two that they had not met before, both stayed out of force there,
+/// and what the one hid that was right was fetched to the end of the crawl.
+#[test]
+fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
+    let mut two = Two::new();
+    let (sound, wrong, both) = (two.sound, two.wrong, [two.sound, two.wrong]);
+    for entry in two.book.entries.values_mut() {
+        entry.proven = Some(Proven::default());
+    }
+    two.audit(&[sound], true, 60);
+    two.audit(&[wrong], true, 12);
+    let refused = |two: &Two, rule: RuleId| {
+        two.book.rule_set().unwrap().is_refused(&url("/other/y?a=1&b=2"), &[rule])
+    };
+    two.audit_of("/other/y", &both, false, 1);
+    assert!(refused(&two, sound) && refused(&two, wrong));
+    two.audit_of("/other/y", &[sound], true, 7);
+    assert!(refused(&two, sound));
+    assert_eq!(two.audit_of("/other/y", &both, false, 1), (true, true));
+    two.audit_of("/other/y", &[sound], true, 7);
+    assert!(refused(&two, sound), "what fails in between is counted anew from there");
+    two.audit_of("/other/y", &[sound], true, 1);
+    assert!(!refused(&two, sound) && refused(&two, wrong));
+    // What fails alone is to blame, and then it has to agree for each failure.
+    two.audit_of("/more/y", &both, false, 1);
+    two.audit_of("/more/y", &[sound], false, 1);
+    two.audit_of("/more/y", &[sound], true, 3);
+    assert!(two.book.rule_set().unwrap().is_refused(&url("/more/y?a=1&b=2"), &[sound]));
 }
 
 /// Of two versions of a manual, the rule that leads to the newer one had been refuted, and the one

@@ -274,8 +274,8 @@ impl RuleSet {
         places(url, &self.canonize(url).key, items)
     }
 
-    /// Returns a name of the view of its site that a URL is: what its parameters are called, and the
-    /// words among their values.
+    /// Returns a name of the view of its site that a URL is: what its parameters are called, and
+    /// the words among their values.
     pub(crate) fn view_of(&self, url: &CrawlUrl) -> u64 {
         let here = self.places_of(url);
         mix(here[NAMES]) ^ here[VIEW]
