@@ -5,9 +5,9 @@
 //! gives back digests (the same text), sketches (a similar text) and the words themselves for the
 //! finer judgements: soft errors, signatures, traps.
 //!
-//! Invariants: the same blocks and the same [`Boilerplate`] give the same [`Analysis`] on every
-//! machine; [`Analysis::text_digest`] depends on the blocks alone; a text that is all boilerplate
-//! is *thin* and has no sketch, so it can never be evidence that two pages are alike.
+//! Invariants: the same [`Page`] and the same [`Boilerplate`] give the same [`Analysis`] on every
+//! machine; [`Analysis::text_digest`] depends on the page alone; a text that is all boilerplate is
+//! *thin* and has no sketch, so it can never be evidence that two pages are alike.
 //!
 //! Measured on pages with known truth, `cargo bench --bench near`, sites' models of 60 pages. Share
 //! of pairs judged alike; "16" is [`Sketch`], "128" is [`WideSketch`], at that resemblance or more:

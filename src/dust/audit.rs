@@ -36,8 +36,8 @@ const AGREED_FOR_EACH: usize = 4;
 /// place does not explain that: it would fail as seldom in others.
 const AGREED_NO_EXCUSE: usize = 4;
 
-/// Documents that agree in a place in which the rule was refused for what another one is blamed for,
-/// and in which none fails, after which it is in force there again.
+/// Documents that agree in a place in which the rule was refused for what another one is blamed
+/// for, and in which none fails, after which it is in force there again.
 const ACQUITTED_MIN: usize = 8;
 
 /// Documents of each kind that are told apart in one place.

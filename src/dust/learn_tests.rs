@@ -867,7 +867,7 @@ fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {
     assert_eq!(two.audit(&both, false, 1), (true, false));
 }
 
-/// Where two rules made one page of two that they had not met before, both stayed out of force there,
+/// Where two rules made one page of two in a new part of the site, both stayed out of force there,
 /// and what the one hid that was right was fetched to the end of the crawl.
 #[test]
 fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
