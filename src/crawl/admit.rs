@@ -291,15 +291,13 @@ impl State {
             }
             if let Some(by) = self.other_holder(own, key)? {
                 let united = self.united_by(&rules, &url, by)?;
-                if self.is_kept_back(&united) {
-                    self.note_withheld(own, by)?;
+                if self.notes_kept_back(own, by, &united) {
                     keys.push(key);
-                } else {
-                    if !self.is_fetched_to_check(&rules, own, &united, by)? {
-                        return self.suppress(lease, by, united.numbers(), rules.version(), now);
-                    }
+                } else if self.is_fetched_to_check(&rules, own, &united, by)? {
                     is_audit = rules.hides(&united.url, &united.rules);
                     beside = Some((by, united.rules));
+                } else {
+                    return self.suppress(lease, by, united.numbers(), rules.version(), now);
                 }
             } else {
                 keys.push(key);
@@ -318,16 +316,13 @@ impl State {
         if key == own
             && rules.knows(url.host_str())
             && let Some((by, united)) = self.stood_for(&rules, &url, own)?
+            && !self.notes_kept_back(own, by, &united)
         {
-            if self.is_kept_back(&united) {
-                self.note_withheld(own, by)?;
-            } else {
-                if !self.is_fetched_to_check(&rules, own, &united, by)? {
-                    return self.suppress(lease, by, united.numbers(), rules.version(), now);
-                }
-                self.await_audit(own, by, &united.rules);
-                is_audit = rules.hides(&united.url, &united.rules);
+            if !self.is_fetched_to_check(&rules, own, &united, by)? {
+                return self.suppress(lease, by, united.numbers(), rules.version(), now);
             }
+            self.await_audit(own, by, &united.rules);
+            is_audit = rules.hides(&united.url, &united.rules);
         }
         let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
         let mut admitted = self.start(lease, robots, now)?;

@@ -65,7 +65,7 @@ const CHANGES_MAX: usize = 2_000;
 const ALIKE_MIN: u32 = 5;
 
 /// Rules, each in one view, of which such pairs are counted.
-const KEPT_BACK_MAX: usize = 10_000;
+pub(super) const KEPT_BACK_MAX: usize = 10_000;
 
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
@@ -295,10 +295,9 @@ impl Checks {
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
     /// something back; returns true where they are not alike, and all before had been.
-    pub(super) fn kept_back(&mut self, rule: RuleId, view: u64, is_alike: bool) -> bool {
-        let of = (rule, view);
+    pub(super) fn kept_back(&mut self, of: (RuleId, u64), is_alike: bool) -> bool {
         if self.kept_back.len() >= KEPT_BACK_MAX && !self.kept_back.contains_key(&of) {
-            self.kept_back.pop_first();
+            return false;
         }
         let known = self.kept_back.entry(of).or_default();
         if is_alike {

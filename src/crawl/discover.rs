@@ -305,7 +305,7 @@ impl State {
             Some(Known::By(by)) if self.stands_when_found(met, by, one.own)? => {
                 if let Some(by) = self.stand_in_found(met, via, one, by)?
                     && let Some(united) = self.united_found(met, one, by)?
-                    && !self.notes_kept_back(one.own, by, &united)?
+                    && !self.notes_kept_back(one.own, by, &united)
                 {
                     let set = self.rules.snapshot();
                     if !self.is_fetched_to_check(&set, one.own, &united, by)? {
@@ -336,7 +336,7 @@ impl State {
                 continue;
             }
             let Some(united) = self.united_found(met, one, by)? else { continue };
-            if self.notes_kept_back(one.own, by, &united)? {
+            if self.notes_kept_back(one.own, by, &united) {
                 free.push(key);
                 continue;
             }
@@ -365,21 +365,6 @@ impl State {
             met.new.insert(one.own, New::Waits(&one.link.url));
         }
         Ok(())
-    }
-
-    /// Returns true where what would stand for a URL that was found keeps something back, and notes
-    /// that the two are to be compared in that.
-    fn notes_kept_back(
-        &mut self,
-        own: Fingerprint,
-        by: Fingerprint,
-        united: &United,
-    ) -> Result<bool, DbError> {
-        let is_kept_back = self.is_kept_back(united);
-        if is_kept_back {
-            self.note_withheld(own, by)?;
-        }
-        Ok(is_kept_back)
     }
 
     /// Returns the URL that stands for a key now that a page leads to another form of it: the URL

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lru::LruCache;
 use tokio::sync::Notify;
 
-use super::checks::Checks;
+use super::checks::{Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
 use super::hosts::Hosts;
 use super::learn::Looks;
@@ -31,7 +31,7 @@ use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
 use crate::filter::Filter;
 use crate::frontier::{Frontier, HostStatus, PRIORITIES, Standing};
 use crate::robots;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Fingerprint};
 
 /// Hosts that are remembered for meeting nothing but faults of ours; 100 bytes each.
 const EXCUSED_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(16_383);
@@ -105,6 +105,12 @@ impl State {
             politeness: parts.frontier.rules().clone(),
             dust: parts.dust.settings.clone(),
         };
+        let (mut checks, mut rejudged) = (Checks::default(), VecDeque::new());
+        for ((rule, view), is_due) in suppressed::kept_back(&db, KEPT_BACK_MAX)? {
+            let of = (RuleId(rule), view);
+            checks.kept_back(of, false);
+            rejudged.extend(is_due.then_some((of, Fingerprint(0))));
+        }
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),
             reasons: meta::reasons(&db)?.unwrap_or_default(),
@@ -145,7 +151,8 @@ impl State {
             looks: Looks::default(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
-            checks: Checks::default(),
+            rejudged,
+            checks,
             changes,
             jobs: Jobs::default(),
             configured,

@@ -90,23 +90,6 @@ impl State {
         Ok(None)
     }
 
-    /// Notes that a page which is fetched may give what another one of its key has kept back: where
-    /// it does not either, what the two agree in is taken for the wish of the site, or no form of
-    /// such a page would ever stand for another.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn note_withheld(
-        &mut self,
-        own: Fingerprint,
-        by: Fingerprint,
-    ) -> Result<(), DbError> {
-        if own != by && self.stood.len() < STOOD_MAX && self.withholds(by)? {
-            self.stood.insert(own, by);
-        }
-        Ok(())
-    }
-
     /// Returns true for a page that was fetched and keeps something back, if it is the first of its
     /// key that does.
     ///
@@ -122,14 +105,31 @@ impl State {
         united.withholds.is_some_and(|view| !self.checks.keep_back_alike(&united.all, view))
     }
 
+    /// Returns true where that is so, and notes what the page that is fetched is to be compared
+    /// with: where it does not give it either, what the two agree in is taken for the wish of the
+    /// site, or no form of such a page would ever stand for another.
+    pub(super) fn notes_kept_back(
+        &mut self,
+        own: Fingerprint,
+        by: Fingerprint,
+        united: &United,
+    ) -> bool {
+        let is_kept_back = self.is_kept_back(united);
+        if is_kept_back && own != by && self.stood.len() < STOOD_MAX {
+            self.stood.insert(own, by);
+        }
+        is_kept_back
+    }
+
     /// Takes in whether a page keeps back what another one of its key does. Where a rule was taken
-    /// to make one page only of those that do alike, and is shown not to, all that it hides comes
-    /// back, and is judged anew.
+    /// to make one page only of those that do alike, and is shown not to, all that it hides for such
+    /// pages comes back, and is judged anew.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn note_kept_back(
         &mut self,
+        batch: &mut Batch,
         url: &CrawlUrl,
         other: Fingerprint,
         is_alike: bool,
@@ -138,8 +138,9 @@ impl State {
         let United { all, withholds, .. } = self.united_by(&set, url, other)?;
         let Some(view) = withholds else { return Ok(()) };
         for rule in all {
-            if self.checks.kept_back(rule, view, is_alike) && !self.readmit.contains(&rule) {
-                self.readmit.push_back(rule);
+            if self.checks.kept_back((rule, view), is_alike) {
+                suppressed::put_kept_back(batch, &self.db, (rule.0, view), true);
+                self.rejudged.push_back(((rule, view), Fingerprint(0)));
             }
         }
         Ok(())
@@ -171,7 +172,10 @@ impl State {
 
     /// Returns true while URLs are on their way back.
     pub(super) fn is_readmitting(&self) -> bool {
-        !self.readmit.is_empty() || !self.returning.is_empty() || self.checks.has_contested()
+        !self.readmit.is_empty()
+            || !self.rejudged.is_empty()
+            || !self.returning.is_empty()
+            || self.checks.has_contested()
     }
 
     /// Puts some of the URLs that have to come back into the frontier; returns true if there may
@@ -201,6 +205,10 @@ impl State {
             self.commit(batch, now)?;
             return Ok(true);
         }
+        if let Some((of, from)) = self.rejudged.front().copied() {
+            self.rejudge_some(of, from, now)?;
+            return Ok(true);
+        }
         let Some(rule) = self.readmit.front().copied() else { return Ok(false) };
         let rows = suppressed::by_rule(&self.db, rule.0, STEP)?;
         if rows.is_empty() {
@@ -215,6 +223,31 @@ impl State {
         }
         self.commit(batch, now)?;
         Ok(true)
+    }
+
+    /// Brings back some of what a rule hides for pages that keep something back.
+    fn rejudge_some(
+        &mut self,
+        (rule, view): (RuleId, u64),
+        from: Fingerprint,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        let rows = suppressed::by_rule_from(&self.db, rule.0, from, STEP)?;
+        let mut batch = Batch::default();
+        for (url, by) in &rows {
+            if self.withholds(*by)? {
+                self.restore_suppressed(&mut batch, *by, *url)?;
+            }
+        }
+        // Once through them all: what is suppressed meanwhile is not for such a page.
+        self.rejudged.pop_front();
+        match rows.last().and_then(|(last, _)| last.0.checked_add(1)) {
+            Some(next) if rows.len() == STEP => {
+                self.rejudged.push_front(((rule, view), Fingerprint(next)));
+            }
+            _ => suppressed::put_kept_back(&mut batch, &self.db, (rule.0, view), false),
+        }
+        self.commit(batch, now)
     }
 
     /// Puts a suppressed URL back into the frontier.
@@ -697,7 +730,9 @@ pub(super) mod tests {
         let compare = |state: &mut State, page: u32, is_alike: bool| {
             let [first, second] =
                 [1, 2].map(|form| url(&format!("http://a.example/{page}?sid={form}")));
-            state.note_kept_back(&second, first.fingerprint(), is_alike).unwrap();
+            let mut batch = Batch::default();
+            state.note_kept_back(&mut batch, &second, first.fingerprint(), is_alike).unwrap();
+            state.commit(batch, now).unwrap();
         };
         for page in 0..5 {
             both_of(&mut state, page);
@@ -712,11 +747,27 @@ pub(super) mod tests {
         let set = state.rules.snapshot();
         let united = state.united_by(&set, &plain, printed.fingerprint()).unwrap();
         assert!(state.is_kept_back(&united), "of another view nothing is known");
+        // What the rule hides for a page that keeps nothing back stays hidden.
+        find(&mut state, "/9?sid=1", now);
+        fetched(&mut state, "/9?sid=1", false, now);
+        find(&mut state, "/9?sid=2", now);
         compare(&mut state, 0, false);
+        drop(state);
+        let mut state = open(&env, logs.path(), now);
+        assert!(state.is_readmitting(), "the process was killed before anything came back");
+        state.readmit.clear();
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
         while state.readmit_some(now).unwrap() {}
         assert!(queued(&state, 8), "it may give what the first form keeps back");
-        both_of(&mut state, 9);
-        assert!(queued(&state, 9));
+        assert!(!queued(&state, 9));
+        for page in 10..16 {
+            both_of(&mut state, page);
+            compare(&mut state, page, true);
+            assert!(queued(&state, page), "page {page}");
+        }
+        drop(state);
+        let state = open(&env, logs.path(), now);
+        assert!(state.rejudged.is_empty(), "and nothing comes back twice");
     }
 
     /// The plain form of a page, found after another one and fetched to measure the rule, was

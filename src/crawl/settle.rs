@@ -379,7 +379,7 @@ impl State {
             evidence: evidence(&shown, keeps_back && kept_back_by.is_none()),
         };
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
-            self.note_kept_back(&waiting.url, other, keeps_back)?;
+            self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
         }
         self.learn(batch, admitted, answer, (facts, new), now)?;
         let shows_a_page = shows_a_page(&done);

@@ -6,7 +6,9 @@
 //! `suppressed_by_rule`: key = rule u64 · fingerprint of the suppressed URL (24 bytes) · value =
 //! fingerprint of the representative, raw.
 //! In `meta`: key = `returning ` · fingerprint of a representative that came to nothing · no value:
-//! what it stood for is on its way back into the frontier.
+//! what it stood for is on its way back into the frontier. Key = `kept back ` · rule u64 · view u64
+//! · value = whether what the rule hides for pages that keep something back must be looked at yet: a
+//! page of this view kept back what another form of it gives.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +52,35 @@ pub fn returning(db: &Db, most: usize) -> Result<Vec<Fingerprint>, DbError> {
     db.scan(Family::Meta, RETURNING, &[], |key, _| {
         let Some(by) = key.strip_prefix(RETURNING) else { return Ok(false) };
         found.push(fingerprint(by));
+        Ok(found.len() < most)
+    })?;
+    Ok(found)
+}
+
+/// What keys begin with, in `meta`, of rules that made one page of forms of which one keeps back what
+/// the other gives.
+const KEPT_BACK: &[u8] = b"kept back ";
+
+/// Notes that a rule did so in a view, and whether what it hides must be looked at yet.
+pub fn put_kept_back(batch: &mut Batch, db: &Db, (rule, view): (u64, u64), is_due: bool) {
+    let key = [KEPT_BACK, &rule.to_be_bytes()[..], &view.to_be_bytes()[..]].concat();
+    batch.put(db, Family::Meta, &key, &is_due);
+}
+
+/// Returns the rules that did so, with the views, and whether what they hide must be looked at yet;
+/// at most `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn kept_back(db: &Db, most: usize) -> Result<Vec<((u64, u64), bool)>, DbError> {
+    let mut found = Vec::new();
+    db.scan(Family::Meta, KEPT_BACK, &[], |key, value| {
+        let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap_or_default());
+        let Some((rule, view)) = key.strip_prefix(KEPT_BACK).and_then(|of| of.split_at_checked(8))
+        else {
+            return Ok(false);
+        };
+        found.push(((number(rule), number(view)), Db::decode(Family::Meta, key, value)?));
         Ok(found.len() < most)
     })?;
     Ok(found)
