@@ -122,8 +122,8 @@ impl State {
     }
 
     /// Takes in whether a page keeps back what another one of its key does. Where a rule was taken
-    /// to make one page only of those that do alike, and is shown not to, all that it hides for such
-    /// pages comes back, and is judged anew.
+    /// to make one page only of those that do alike, and is shown not to, all that it hides for
+    /// such pages comes back, and is judged anew.
     ///
     /// # Errors
     /// Returns what the database says.

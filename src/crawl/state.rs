@@ -107,8 +107,8 @@ pub struct State {
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
     pub(super) readmit: VecDeque<RuleId>,
-    /// Rules in force that made one page of forms of which one, in a view, keeps back what the other
-    /// gives, and how far what they hide was looked at for that.
+    /// Rules in force that made one page of forms of which one, in a view, keeps back what the
+    /// other gives, and how far what they hide was looked at for that.
     pub(super) rejudged: VecDeque<((RuleId, u64), Fingerprint)>,
     /// URLs that rules would suppress and that are fetched to check them.
     pub(super) checks: Checks,

@@ -6,9 +6,9 @@
 //! `suppressed_by_rule`: key = rule u64 · fingerprint of the suppressed URL (24 bytes) · value =
 //! fingerprint of the representative, raw.
 //! In `meta`: key = `returning ` · fingerprint of a representative that came to nothing · no value:
-//! what it stood for is on its way back into the frontier. Key = `kept back ` · rule u64 · view u64
-//! · value = whether what the rule hides for pages that keep something back must be looked at yet: a
-//! page of this view kept back what another form of it gives.
+//! what it stood for is on its way back into the frontier. Key = `kept back ` · rule u64 · view
+//! u64 · value = whether what the rule hides for pages that keep something back must be looked at
+//! yet: a page of this view kept back what another form of it gives.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,8 +57,8 @@ pub fn returning(db: &Db, most: usize) -> Result<Vec<Fingerprint>, DbError> {
     Ok(found)
 }
 
-/// What keys begin with, in `meta`, of rules that made one page of forms of which one keeps back what
-/// the other gives.
+/// What keys begin with, in `meta`, of rules that made one page of forms of which one keeps back
+/// what the other gives.
 const KEPT_BACK: &[u8] = b"kept back ";
 
 /// Notes that a rule did so in a view, and whether what it hides must be looked at yet.
