@@ -106,10 +106,10 @@ impl State {
             dust: parts.dust.settings.clone(),
         };
         let (mut checks, mut rejudged) = (Checks::default(), VecDeque::new());
-        for ((rule, view), is_due) in suppressed::kept_back(&db, KEPT_BACK_MAX)? {
-            let of = (RuleId(rule), view);
+        for known in suppressed::kept_back(&db, KEPT_BACK_MAX)? {
+            let of = (RuleId(known.rule), known.view);
             checks.kept_back(of, false);
-            rejudged.extend(is_due.then_some((of, Fingerprint(0))));
+            rejudged.extend(known.is_due.then_some((of, Fingerprint(0))));
         }
         let mut state = State {
             counters: meta::counters(&db)?.unwrap_or_default(),

@@ -11,7 +11,8 @@ use super::learn::{evidence_of, is_withheld};
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
-use crate::db::families::{suppressed, urls};
+use crate::db::families::suppressed::{self, KeptBack};
+use crate::db::families::urls;
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
 use crate::frontier::{DoneState, HostRecord, HostStatus, Rank, UrlRecord, UrlState, priority};
@@ -139,7 +140,8 @@ impl State {
         let Some(view) = withholds else { return Ok(()) };
         for rule in all {
             if self.checks.kept_back((rule, view), is_alike) {
-                suppressed::put_kept_back(batch, &self.db, (rule.0, view), true);
+                let how = KeptBack { rule: rule.0, view, is_due: true };
+                suppressed::put_kept_back(batch, &self.db, how);
                 self.rejudged.push_back(((rule, view), Fingerprint(0)));
             }
         }
@@ -245,7 +247,10 @@ impl State {
             Some(next) if rows.len() == STEP => {
                 self.rejudged.push_front(((rule, view), Fingerprint(next)));
             }
-            _ => suppressed::put_kept_back(&mut batch, &self.db, (rule.0, view), false),
+            _ => {
+                let how = KeptBack { rule: rule.0, view, is_due: false };
+                suppressed::put_kept_back(&mut batch, &self.db, how);
+            }
         }
         self.commit(batch, now)
     }

@@ -61,10 +61,21 @@ pub fn returning(db: &Db, most: usize) -> Result<Vec<Fingerprint>, DbError> {
 /// what the other gives.
 const KEPT_BACK: &[u8] = b"kept back ";
 
+/// A rule that made one page of forms of which one keeps back what the other gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptBack {
+    /// The rule.
+    pub rule: u64,
+    /// The view of the page that keeps something back.
+    pub view: u64,
+    /// What the rule hides must be looked at yet.
+    pub is_due: bool,
+}
+
 /// Notes that a rule did so in a view, and whether what it hides must be looked at yet.
-pub fn put_kept_back(batch: &mut Batch, db: &Db, (rule, view): (u64, u64), is_due: bool) {
-    let key = [KEPT_BACK, &rule.to_be_bytes()[..], &view.to_be_bytes()[..]].concat();
-    batch.put(db, Family::Meta, &key, &is_due);
+pub fn put_kept_back(batch: &mut Batch, db: &Db, how: KeptBack) {
+    let key = [KEPT_BACK, &how.rule.to_be_bytes()[..], &how.view.to_be_bytes()[..]].concat();
+    batch.put(db, Family::Meta, &key, &how.is_due);
 }
 
 /// Returns the rules that did so, with the views, and whether what they hide must be looked at yet;
@@ -72,7 +83,7 @@ pub fn put_kept_back(batch: &mut Batch, db: &Db, (rule, view): (u64, u64), is_du
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn kept_back(db: &Db, most: usize) -> Result<Vec<((u64, u64), bool)>, DbError> {
+pub fn kept_back(db: &Db, most: usize) -> Result<Vec<KeptBack>, DbError> {
     let mut found = Vec::new();
     db.scan(Family::Meta, KEPT_BACK, &[], |key, value| {
         let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap_or_default());
@@ -80,7 +91,8 @@ pub fn kept_back(db: &Db, most: usize) -> Result<Vec<((u64, u64), bool)>, DbErro
         else {
             return Ok(false);
         };
-        found.push(((number(rule), number(view)), Db::decode(Family::Meta, key, value)?));
+        let is_due = Db::decode(Family::Meta, key, value)?;
+        found.push(KeptBack { rule: number(rule), view: number(view), is_due });
         Ok(found.len() < most)
     })?;
     Ok(found)
