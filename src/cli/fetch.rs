@@ -11,8 +11,8 @@ use super::wire::{self, Got, Wire, said};
 use super::{Answer, Common, Exit};
 use crate::clock::Span;
 use crate::config::Config;
-use crate::content::{self, Boilerplate, Content};
-use crate::crawl::block_of;
+use crate::content::{Boilerplate, Content};
+use crate::crawl::{blocks_of, text_page};
 use crate::extract::{self, Extracted};
 use crate::fetch::{self, Outcome, Purpose};
 use crate::filter::{Candidate, Directives, Found, Usage, Verdict};
@@ -297,12 +297,8 @@ fn text(config: &Config, url: &CrawlUrl, extracted: &Extracted, steps: &mut Step
     if extracted.blocks.is_empty() {
         return;
     }
-    let blocks: Vec<content::Block<'_>> = extracted.blocks.iter().map(block_of).collect();
-    let page = content::Page {
-        blocks: &blocks,
-        links: extracted.links.len(),
-        target: url.path_and_query(),
-    };
+    let blocks = blocks_of(extracted);
+    let page = text_page(url, extracted, &blocks);
     let mut content = Content::new(config.content.clone());
     let analysis = content.analyse(&page, &Boilerplate::default());
     let (words, all) = (analysis.words, analysis.words_all);

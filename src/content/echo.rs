@@ -7,6 +7,8 @@
 
 use memchr::memchr_iter;
 
+use crate::url::query::{name_of, parameters};
+
 /// Parameters of an address that are looked for; more have no meaning for people.
 const PARAMETERS_MAX: usize = 16;
 
@@ -21,9 +23,8 @@ impl<'a> Echo<'a> {
     /// Reads the parameters of the page at `target`, a path and query.
     pub(super) fn of(target: &'a str) -> Echo<'a> {
         let query = target.split_once('?').map_or("", |(_, query)| query);
-        let named = |part: &&str| part.split_once('=').is_some_and(|(name, _)| !name.is_empty());
-        let parameters = query.split(['&', ';']).filter(named).take(PARAMETERS_MAX).collect();
-        Echo { parameters }
+        let has_both = |part: &&str| (1..part.len()).contains(&name_of(part).len());
+        Echo { parameters: parameters(query).filter(has_both).take(PARAMETERS_MAX).collect() }
     }
 
     /// Gives the pieces of a text between these parameters, in their order.
@@ -45,7 +46,7 @@ impl<'a> Echo<'a> {
 /// Returns where a parameter stands in a text, if it is one of an address there and its name ends
 /// at `equals`.
 fn spot(text: &str, equals: usize, own: &str) -> Option<(usize, usize)> {
-    let start = equals.checked_sub(memchr::memchr(b'=', own.as_bytes())?)?;
+    let start = equals.checked_sub(name_of(own).len())?;
     let bytes = text.as_bytes();
     let is_in_address = start > 0 && matches!(bytes[start - 1], b'?' | b'&' | b';');
     let rest = bytes[start..].strip_prefix(own.as_bytes()).filter(|_| is_in_address)?;

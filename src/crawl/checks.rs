@@ -285,8 +285,14 @@ impl Checks {
     }
 
     /// Takes in by which words a page of this text differs from another one that these rules make
-    /// it; returns true where pages of other texts have differed by much the same words.
-    pub(super) fn is_label(&mut self, rules: Vec<RuleId>, text: Sketch, change: Change) -> bool {
+    /// it; returns whether pages of other texts have differed by much the same words, if they have
+    /// differed at all.
+    pub(super) fn is_label(
+        &mut self,
+        rules: Vec<RuleId>,
+        text: Sketch,
+        change: Change,
+    ) -> Option<bool> {
         if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
             self.changes.pop_first();
         }
@@ -466,15 +472,14 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn beside(&self, admitted: &Admitted) -> Result<Option<BesideLine>, DbError> {
+        let Some(by) = self.stands_beside(admitted) else { return Ok(None) };
         let url = admitted.lease.waiting.fingerprint;
-        let check = self.checks.awaited.get(&url);
-        let (by, why, rules) = match (check, &admitted.beside, self.stood.get(&url)) {
-            (Some(check), ..) if check.is_audit => (check.by, "audit", &check.rules[..]),
-            (Some(check), ..) => (check.by, "check", &check.rules[..]),
-            (None, Some((by, rules)), _) => (*by, "audit", &rules[..]),
-            (None, None, Some(by)) if self.withholds(*by)? => (*by, "kept-back", &[][..]),
-            (None, None, Some(by)) => (*by, "brought-back", &[][..]),
-            (None, None, None) => return Ok(None),
+        let (why, rules) = match (self.checks.awaited.get(&url), &admitted.beside) {
+            (Some(check), _) if check.is_audit => ("audit", &check.rules[..]),
+            (Some(check), _) => ("check", &check.rules[..]),
+            (None, Some((_, rules))) => ("audit", &rules[..]),
+            (None, None) if self.withholds(by)? => ("kept-back", &[][..]),
+            (None, None) => ("brought-back", &[][..]),
         };
         // It may itself have been suppressed since.
         let by = self.stand_in(url, by)?.unwrap_or(by);

@@ -140,9 +140,14 @@ pub(super) struct Audited {
 
 impl Audited {
     /// Returns true where its text is much like that of the one that stands for it, as that showed
-    /// itself, and it is another page for all that.
-    fn differs_from(&self, known: Fetched) -> bool {
-        known.differs_from(self.audited) || self.leads_on && known.differs_by_rows(self.audited)
+    /// itself, and it is another page for all that. Where it is the same text among other words,
+    /// these may be a label, unless they are no more than the pages of the site change by.
+    fn differs_from(&self, known: Fetched, changes_by: u32) -> bool {
+        let audited = self.audited;
+        let may_be_label =
+            known.has_text_of(audited) && known.own_words(audited, changes_by).is_some();
+        known.differs_from(audited) && !may_be_label
+            || self.leads_on && known.differs_by_rows(audited)
     }
 }
 
@@ -298,14 +303,15 @@ impl State {
             return Ok(());
         }
         self.seen_of.note_audit();
+        let changes_by = self.checks.changes_by(url);
         let is_other = known.hides(audited)
             || known.differs_around(audited)
-            || known.differs_beyond(audited, self.checks.changes_by(url));
+            || known.differs_beyond(audited, changes_by) && !known.has_text_of(audited);
         let is_own = rewritten == *url && audited == fetched;
         let leads_on = leads.new > 0;
         let pair = (rewritten, key.clone());
         let mut told = Audited { rules, pair, stands, audited, leads_on, known, is_own, by };
-        let differs = is_other || told.differs_from(known);
+        let differs = is_other || told.differs_from(known, changes_by);
         // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&told.pair.0, &told.rules) {
             told.rules.retain(|rule| set.is_refused(&told.pair.0, &[*rule]));
@@ -325,7 +331,7 @@ impl State {
         let doubt = match differs {
             true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
             false => {
-                let own_words = known.own_words(audited, self.checks.changes_by(url));
+                let own_words = known.own_words(audited, changes_by);
                 let asks = own_words.is_some() && self.checks.is_unknown(url);
                 asks.then_some(Doubt::LooksTwice)
             }
@@ -379,18 +385,23 @@ impl State {
     ) -> Result<(), DbError> {
         let Audited { mut rules, pair, stands, audited, known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
+        let changes_by = self.checks.changes_by(&pair.0);
         // What neither is a label of the rules nor changes at each look is what a page is about. A
         // label is not taken for less than it is where it is long: all pages of a wiki may have had
         // one sentence more since.
         if found == Finding::Same
-            && let Some(change) = known.own_words(audited, self.checks.changes_by(&pair.0))
+            && let Some(change) = known.own_words(audited, changes_by)
             && let Some(text) = known.text()
         {
+            let is_much = || known.differs_beyond(audited, changes_by);
             let theirs = stands.iter().flat_map(|(rules, _)| rules);
             let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
-            if !self.checks.is_label(all.into_iter().collect(), text, change) {
-                found = Finding::Unclear;
-            }
+            found = match self.checks.is_label(all.into_iter().collect(), text, change) {
+                Some(true) => Finding::Same,
+                // More words than a title has are another page, unless other pages have them too.
+                Some(false) if known.has_text_of(audited) && is_much() => Finding::Failed,
+                Some(false) | None => Finding::Unclear,
+            };
         }
         if found == Finding::Failed && known.is_page() {
             self.checks.contest(by);
@@ -541,8 +552,10 @@ impl State {
         if is_page && !now_shown.is_contradicted_by(told.audited) {
             let known = told.known;
             let holds = !known.is_contradicted_by(now_shown) && !known.differs_from(now_shown);
-            let beyond = |shown: Fetched| shown.differs_beyond(told.audited, changes_by);
-            let differs = is_stable && told.differs_from(now_shown)
+            let beyond = |shown: Fetched| {
+                shown.differs_beyond(told.audited, changes_by) && !shown.has_text_of(told.audited)
+            };
+            let differs = is_stable && told.differs_from(now_shown, changes_by)
                 || holds && now_shown.differs_around(told.audited)
                 || beyond(known) && beyond(now_shown);
             let found = differs.then_some(Finding::Failed);

@@ -71,4 +71,4 @@ pub use snapshot::{Brake, Remaining, Slowest, Snapshot};
 pub use state::State;
 pub use stepped::resume_clock;
 pub use tally::{FETCH_BOUNDS_MS, MARGIN_BOUNDS_MS, REST_REASONS, Spread, Tally};
-pub use visit::{block_of, blocks_of, retry_after, robots_outcome};
+pub use visit::{block_of, blocks_of, retry_after, robots_outcome, text_page};

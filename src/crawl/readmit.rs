@@ -303,7 +303,7 @@ pub(super) mod tests {
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};
-    use crate::dust::{LiveRules, RuleSet, Text};
+    use crate::dust::{LiveRules, Rule, RuleSet, Text};
     use crate::filter::Filter;
     use crate::frontier::{Frontier, Rules};
 
@@ -328,6 +328,13 @@ pub(super) mod tests {
             dust: Dust::default(),
         };
         State::open(parts, now).unwrap().0
+    }
+
+    /// Opens a state of its own with a rule in force that is never audited.
+    fn open_under(env: &MemoryEnv, logs: &std::path::Path, rule: Rule, now: Timestamp) -> State {
+        let state = open(env, logs, now);
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap());
+        state
     }
 
     pub(in crate::crawl) fn url(text: &str) -> CrawlUrl {
@@ -416,12 +423,12 @@ pub(super) mod tests {
         state.commit(batch, now).unwrap();
     }
 
-    fn drop_sid() -> crate::dust::Rule {
+    fn drop_sid() -> Rule {
         drop_parameter("sid")
     }
 
-    pub(in crate::crawl) fn drop_parameter(name: &str) -> crate::dust::Rule {
-        use crate::dust::{Rule, RuleKind, Scope, Source};
+    pub(in crate::crawl) fn drop_parameter(name: &str) -> Rule {
+        use crate::dust::{RuleKind, Scope, Source};
         let kind = RuleKind::drop(vec![name.to_owned()], None);
         let site = url("http://a.example/").site();
         Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
@@ -456,8 +463,7 @@ pub(super) mod tests {
     fn a_run_without_rules_brings_back_what_rules_hide_that_are_not_in_force() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let state = open_under(&env, logs.path(), drop_sid(), now);
         let mut state = state;
         find(&mut state, "/p?sid=1", now);
         find(&mut state, "/p?sid=2", now);
@@ -473,8 +479,7 @@ pub(super) mod tests {
     fn what_comes_back_to_a_host_that_is_given_up_is_given_up_too() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
         find(&mut state, "/p?sid=1", now);
         find(&mut state, "/p?sid=2", now);
         let host = state.host_id(&url("http://a.example/").host()).unwrap();
@@ -490,8 +495,7 @@ pub(super) mod tests {
     fn a_redirect_does_not_stand_for_the_page_that_it_leads_to() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
         let target = |to: &str, from: &str, state: &mut State| {
             let (from, to) = (url(from), url(to));
             let fingerprint = from.fingerprint();
@@ -643,8 +647,7 @@ pub(super) mod tests {
     fn a_url_that_lost_its_key_to_another_keeps_its_place() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
         let plain = url("http://a.example/p");
         find(&mut state, "/p", now);
         let mut batch = Batch::default();
@@ -692,8 +695,7 @@ pub(super) mod tests {
     fn a_page_whose_links_are_not_followed_stands_for_no_other_form() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
         let queued = |state: &State, tail: &str| {
             let url = url(&format!("http://a.example{tail}"));
             let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
@@ -720,8 +722,7 @@ pub(super) mod tests {
     fn where_all_forms_keep_back_the_same_one_of_them_stands_for_the_others() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
         let queued = |state: &State, page: u32| {
             let url = url(&format!("http://a.example/{page}?sid=2"));
             let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
@@ -798,8 +799,7 @@ pub(super) mod tests {
         for tails in sets {
             let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
             let logs = tempfile::tempdir().unwrap();
-            let mut state = open(&env, logs.path(), now);
-            state.rules.publish(RuleSet::compile(1, vec![Arc::new(drop_sid())], 0.0).unwrap());
+            let mut state = open_under(&env, logs.path(), drop_sid(), now);
             find_at_once(&mut state, &tails, now);
             let queued = |tail: &&str| {
                 let own = url(&format!("http://a.example{tail}")).fingerprint();

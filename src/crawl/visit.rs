@@ -448,11 +448,7 @@ fn judge_text(
         return Ok(());
     }
     let blocks = blocks_of(extracted);
-    let page = content::Page {
-        blocks: &blocks,
-        links: extracted.links.len(),
-        target: task.url.path_and_query(),
-    };
+    let page = text_page(&task.url, extracted, &blocks);
     let analysis = CONTENT.with_borrow_mut(|content| {
         let content = content.get_or_insert_with(|| Content::new(task.tools.content.clone()));
         content.analyse(&page, &task.boilerplate)
@@ -480,6 +476,15 @@ fn judge_text(
 /// Returns the blocks of a page as the content stage takes them.
 pub fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_>> {
     extracted.blocks.iter().map(block_of).collect()
+}
+
+/// Returns a page as the content stage takes it, given its blocks ([`blocks_of`]).
+pub fn text_page<'a>(
+    url: &'a CrawlUrl,
+    extracted: &extract::Extracted,
+    blocks: &'a [content::Block<'a>],
+) -> content::Page<'a> {
+    content::Page { blocks, links: extracted.links.len(), target: url.path_and_query() }
 }
 
 /// Returns a block of a page as the content stage takes it.

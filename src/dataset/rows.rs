@@ -12,8 +12,8 @@ use super::{DatasetError, PAYLOAD_MAX, TEXTS_MAX, Written};
 use crate::archive::{ArchiveError, Found, Selection, walk};
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
-use crate::content::{self, Boilerplate, Content, Page, SiteModel};
-use crate::crawl::{blocks_of, dups};
+use crate::content::{self, Boilerplate, Content, SiteModel};
+use crate::crawl::{blocks_of, dups, text_page};
 use crate::db::families::{dust as sites, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::extract::{self, Extracted};
@@ -268,8 +268,7 @@ impl<'a> Reader<'a> {
     ) -> Result<(), DatasetError> {
         let known = self.boilerplate_of(&url.site())?;
         let blocks = blocks_of(extracted);
-        let page =
-            Page { blocks: &blocks, links: extracted.links.len(), target: url.path_and_query() };
+        let page = text_page(url, extracted, &blocks);
         let analysis = self.content.analyse(&page, &known);
         let main = self.content.main_blocks(&page, &known);
         let text: Vec<&str> = main.iter().map(|at| blocks[*at].text.trim()).collect();

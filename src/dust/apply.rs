@@ -11,8 +11,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::query::{Separator, name_of};
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Segment, has_template};
+use crate::url::query::{Separator, name_of};
 use crate::url::{CrawlUrl, Host};
 
 /// Replacements of one kind in one round; a URL that needs more is left to the next round.

@@ -8,8 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::query::name_of;
 use super::rule::{RuleKind, Scope, template};
+use crate::url::query::name_of;
 use crate::url::{CrawlUrl, Host};
 
 /// A declared rule and where it is said to hold.

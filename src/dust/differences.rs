@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::evidence::Doc;
 use super::propose::tokens;
-use super::query;
+use crate::url::query;
 
 /// Differences counted for one site; where there are more, most are chance.
 const DIFFERENCES_MAX: usize = 1_024;

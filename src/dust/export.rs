@@ -11,9 +11,9 @@
 
 use std::fmt::Write;
 
-use super::query::Separator;
 use super::rule::{Rule, RuleId, RuleKind, Segment};
 use crate::url::Host;
+use crate::url::query::Separator;
 
 /// What the rules are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

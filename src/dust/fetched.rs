@@ -145,6 +145,16 @@ impl Fetched {
             && agreement(self, other) != Finding::Failed
     }
 
+    /// Returns true where two fetches showed one main text, to within the words of a label: by what
+    /// else they differ stands around it, as the menus do that a view to print has not. Whether that
+    /// is a label is seen by the pages of other texts.
+    pub(crate) fn has_text_of(self, other: Fetched) -> bool {
+        let texts = self.words().zip(other.words());
+        texts.is_some_and(|(a, b)| a.abs_diff(b) <= OWN_WORDS_MAX)
+            && agreement(self, other) == Finding::Same
+            && !self.differs_around(other)
+    }
+
     /// Returns by which words two pages of one text differ, where these are more than a label has
     /// beside what the pages of their site change by from one look to the next.
     pub(crate) fn own_words(self, other: Fetched, changes_by: u32) -> Option<Change> {

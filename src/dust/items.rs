@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::url::query;
 use xxhash_rust::xxh3::xxh3_64;
-
-use super::query;
 
 /// Longest word that may say which view is meant, in bytes.
 const WORD_MAX: usize = 24;

@@ -570,7 +570,8 @@ impl Seen<'_> {
         let shown = of_page(self.page);
         let differs = |other: &Page| {
             let texts = shown.zip(of_page(other));
-            texts.is_some_and(|(a, b)| a.differs_from(b) || a.differs_around(b))
+            texts
+                .is_some_and(|(a, b)| a.differs_from(b) && !a.has_text_of(b) || a.differs_around(b))
         };
         let is_same = |other: &Page| speaks(other) && other.doc == Some(doc) && !differs(other);
         let agrees = |other: &&Seen<'_>| is_same(other.page) && keys.test(self.url, other.url);

@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::corpus::{Class, Corpus};
 use super::items;
-use super::query::{Separator, name_of};
 use super::rule::{RuleKind, Segment, template};
+use crate::url::query::{Separator, name_of};
 use crate::url::{CrawlUrl, Host};
 
 /// Parameters of one URL whose joint removal is tried: more make too many combinations.

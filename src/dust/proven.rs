@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::items::{self, Items};
-use super::query;
 use super::rule::RuleKind;
 use super::sketch::mix;
 use super::validate::{features, server};
 use crate::url::CrawlUrl;
+use crate::url::query;
 
 /// Most places of one kind that a rule is proved in; more first segments than this are names of
 /// items, not parts of the site.

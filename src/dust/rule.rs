@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::limits::Limits;
-use super::query::{self, Separator};
 use crate::clock::Timestamp;
+use crate::url::query::{self, Separator};
 use crate::url::{Host, Site};
 
 /// Version of the JSON form of rules and rule files.

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::proven::{Places, Proven};
-use super::query;
 use super::rule::{Evidence, RuleId, Source, template};
 use super::sketch::mix;
 use crate::url::CrawlUrl;
+use crate::url::query;
 
 /// Error rates and prices of validation and audit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@
 mod cdx;
 mod host;
 mod normalize;
+pub(crate) mod query;
 mod surt;
 
 pub use cdx::cdx_key;

@@ -175,6 +175,54 @@ fn calendars(url: &CrawlUrl) -> Shown {
     Some((document, page(&name("place", place), &body)))
 }
 
+/// A manual of which each page has a form to print, without the menus and, where `listed` says so,
+/// without the list of what the page is about: then both are pages.
+fn manual(url: &CrawlUrl, listed: bool) -> Shown {
+    if url.path() == "/" {
+        let links = (0..30).map(|n| link(&format!("/part/{n}"), &name("part", n)));
+        return Some(("home".into(), page("Manual", &links.collect::<String>())));
+    }
+    if let Some(part) = url.path().strip_prefix("/part/") {
+        let part: u64 = part.parse().ok().filter(|n| *n < 30)?;
+        let both = (4 * part..4 * part + 4).map(|n| {
+            let forms = [format!("/leaf/{n}"), format!("/leaf/{n}?print=1")];
+            let forms = forms.map(|form| link(&form, &name("leaf", n)));
+            if n % 3 == 0 { forms.into_iter().rev().collect() } else { forms.concat() }
+        });
+        return Some((
+            format!("part {part}"),
+            page(&name("part", part), &both.collect::<String>()),
+        ));
+    }
+    let n: u64 = url.path().strip_prefix("/leaf/")?.parse().ok().filter(|n| *n < 120)?;
+    let is_printed = parameter(url, "print").is_some();
+    let text = words(&format!("leaf {n}"), 200);
+    // What each page lists, others do too, so that nothing leads to a page of it alone.
+    let rows = (0..12).map(|k| (n * 7 + k * 11) % 120);
+    let rows = rows.map(|to| link(&format!("/leaf/{to}"), &words(&format!("row {n} {to}"), 3)));
+    let list = if listed { rows.collect::<String>() } else { String::new() };
+    let menu = (0..20).map(|k| link(&format!("/part/{k}"), &words(&format!("menu {k}"), 3)));
+    let around = format!("<div>{}</div><p>{list}</p>", menu.collect::<String>());
+    let around = if is_printed { String::new() } else { around };
+    let document = if listed && !is_printed { format!("list of {n}") } else { format!("leaf {n}") };
+    Some((document, page(&name("leaf", n), &format!("{around}<p>{text}</p>"))))
+}
+
+/// A view to print, which lacks the same menus on all pages, was another page for each of them.
+#[tokio::test(start_paused = true)]
+async fn a_form_without_menus_is_no_page_of_its_own() {
+    let site = |url: &CrawlUrl| manual(url, false);
+    let ((all, without), (reached, with)) =
+        (crawl(site, DustMode::Off).await, crawl(site, DustMode::Enforce).await);
+    assert_eq!((all.difference(&reached).count(), all.len()), (0, 151));
+    assert!(with < without - 60, "{with} requests for {without}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_without_what_each_page_lists_is_another_page() {
+    assert_none_is_lost(|url| manual(url, true)).await;
+}
+
 /// One page in twelve was translated, and of all translations one in ninety-six was reached: of 47
 /// audits 46 had agreed, most of them forms of the same few articles.
 #[tokio::test(start_paused = true)]

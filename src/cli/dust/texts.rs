@@ -10,7 +10,7 @@ use crate::archive::Found;
 use crate::config::Config;
 use crate::content::soft_error::{self, HostErrors};
 use crate::content::{self, Analysis, Boilerplate, Content, Room, SiteModel};
-use crate::crawl::{blocks_of, page_of};
+use crate::crawl::{blocks_of, page_of, text_page};
 use crate::dust::{Declared, Fetched, Observation, Text};
 use crate::extract::{self, Extracted};
 use crate::url::{CrawlUrl, Site};
@@ -78,12 +78,7 @@ impl Texts {
             Some(Learned::Done(known)) => Arc::clone(known),
         };
         let blocks = blocks_of(extracted);
-        let page = content::Page {
-            blocks: &blocks,
-            links: extracted.links.len(),
-            target: url.path_and_query(),
-        };
-        Some(self.content.analyse(&page, &known))
+        Some(self.content.analyse(&text_page(url, extracted, &blocks), &known))
     }
 
     /// Returns true while more pages of a site are wanted for its sample.
