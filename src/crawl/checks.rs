@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::admit::Admitted;
 use super::error::CrawlError;
-use super::learn::evidence_of;
+use super::evidence::evidence_of;
 use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
@@ -285,18 +285,18 @@ impl Checks {
     }
 
     /// Takes in by which words a page of this text differs from another one that these rules make
-    /// it; returns whether pages of other texts have differed by much the same words, if they have
-    /// differed at all.
+    /// it, on a site whose pages change by so many at each look; returns whether pages of other
+    /// texts have differed by much the same words, if they have differed at all.
     pub(super) fn is_label(
         &mut self,
         rules: Vec<RuleId>,
         text: Sketch,
-        change: Change,
+        (change, changes_by): (Change, u32),
     ) -> Option<bool> {
         if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
             self.changes.pop_first();
         }
-        self.changes.entry(rules).or_default().recurs(text, change)
+        self.changes.entry(rules).or_default().recurs(text, change, changes_by)
     }
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps

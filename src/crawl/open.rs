@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::checks::{Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
 use super::hosts::Hosts;
-use super::learn::Looks;
+use super::judge::Looks;
 use super::learner::{DustMode, Learner, Mind};
 use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};

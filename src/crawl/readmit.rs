@@ -7,7 +7,7 @@
 
 use super::checks::United;
 use super::error::CrawlError;
-use super::learn::{evidence_of, is_withheld};
+use super::evidence::{evidence_of, is_withheld};
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -299,7 +299,7 @@ pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::crawl::discover::{Link, Via};
-    use crate::crawl::learn::evidence;
+    use crate::crawl::evidence::evidence;
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};

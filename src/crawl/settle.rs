@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
-use super::learn::{evidence, evidence_of, fetched_of};
+use super::evidence::{evidence, evidence_of, fetched_of};
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::readmit::shows_a_page;

@@ -19,11 +19,12 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Takes in by which words a page of this text differs from another one; returns whether pages
-    /// of other texts have differed by much the same words, and `None` where none have differed.
-    pub(crate) fn recurs(&mut self, text: Sketch, change: Change) -> Option<bool> {
+    /// Takes in by which words a page of this text differs from another one, of which so many are
+    /// those by which each page changes; returns whether pages of other texts have differed by much
+    /// the same words, and `None` where none have differed.
+    pub(crate) fn recurs(&mut self, text: Sketch, change: Change, noise: u32) -> Option<bool> {
         let others = self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different);
-        let mut alike = others.map(|(_, seen)| seen.is_like(&change)).peekable();
+        let mut alike = others.map(|(_, seen)| seen.is_like(&change, noise)).peekable();
         let recurs = alike.peek().is_some().then(|| alike.any(|is_like| is_like));
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
@@ -46,14 +47,14 @@ mod tests {
         let change =
             |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20)));
         let mut changes = Changes::default();
-        assert_eq!(changes.recurs(text(1), change(1_000)), None);
-        assert_eq!(changes.recurs(text(1), change(1_000)), None, "one document is one witness");
-        assert_eq!(changes.recurs(text(2), change(2_000)), Some(false));
-        assert_eq!(changes.recurs(text(3), change(1_000)), Some(true));
+        assert_eq!(changes.recurs(text(1), change(1_000), 0), None);
+        assert_eq!(changes.recurs(text(1), change(1_000), 0), None, "one document is one witness");
+        assert_eq!(changes.recurs(text(2), change(2_000), 0), Some(false));
+        assert_eq!(changes.recurs(text(3), change(1_000), 0), Some(true));
         for document in 4..4 + KEPT_MAX as u64 {
-            changes.recurs(text(document), change(document * 1_000));
+            changes.recurs(text(document), change(document * 1_000), 0);
         }
-        assert_eq!(changes.recurs(text(99), change(1_000)), Some(false), "it is long ago");
+        assert_eq!(changes.recurs(text(99), change(1_000), 0), Some(false), "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 }

@@ -145,12 +145,19 @@ impl Fetched {
             && agreement(self, other) != Finding::Failed
     }
 
-    /// Returns true where two fetches showed one main text, to within the words of a label: by what
-    /// else they differ stands around it, as the menus do that a view to print has not. Whether that
-    /// is a label is seen by the pages of other texts.
-    pub(crate) fn has_text_of(self, other: Fetched) -> bool {
+    /// Returns true where two fetches differ by so many words, and not only around one text.
+    pub(crate) fn is_other_beyond(self, other: Fetched, changes_by: u32) -> bool {
+        self.differs_beyond(other, changes_by) && !self.has_text_of(other, changes_by)
+    }
+
+    /// Returns true where two fetches showed one main text, to within the words of a label, and to
+    /// within a title's where the pages of their site change by as many at each look: by what else
+    /// they differ stands around it, as the menus do that a view to print has not. Whether that is
+    /// a label is seen by the pages of other texts.
+    pub(crate) fn has_text_of(self, other: Fetched, changes_by: u32) -> bool {
         let texts = self.words().zip(other.words());
-        texts.is_some_and(|(a, b)| a.abs_diff(b) <= OWN_WORDS_MAX)
+        let more_max = (OWN_WORDS_MAX + changes_by).min(TITLE_WORDS_MAX);
+        texts.is_some_and(|(a, b)| a.abs_diff(b) <= more_max)
             && agreement(self, other) == Finding::Same
             && !self.differs_around(other)
     }

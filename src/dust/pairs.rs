@@ -505,7 +505,7 @@ impl RuleBook {
         for (url, key, witness, change) in &agreed {
             let is_label = |change: &Change| {
                 agreed.iter().take(LABELS_MAX).any(|(_, _, other, seen)| {
-                    other != witness && seen.is_some_and(|seen| seen.is_like(change))
+                    other != witness && seen.is_some_and(|seen| seen.is_like(change, 0))
                 })
             };
             if change.as_ref().is_some_and(|change| !is_label(change)) {
@@ -570,8 +570,9 @@ impl Seen<'_> {
         let shown = of_page(self.page);
         let differs = |other: &Page| {
             let texts = shown.zip(of_page(other));
-            texts
-                .is_some_and(|(a, b)| a.differs_from(b) && !a.has_text_of(b) || a.differs_around(b))
+            texts.is_some_and(|(a, b)| {
+                a.differs_from(b) && !a.has_text_of(b, 0) || a.differs_around(b)
+            })
         };
         let is_same = |other: &Page| speaks(other) && other.doc == Some(doc) && !differs(other);
         let agrees = |other: &&Seen<'_>| is_same(other.page) && keys.test(self.url, other.url);

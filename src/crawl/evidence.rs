@@ -1,0 +1,81 @@
+//! What a page shows of itself, as far as rules are judged by it, and how that is kept.
+
+use std::collections::BTreeSet;
+
+use super::visit::PageFacts;
+use crate::content::Analysis;
+use crate::dust::{Fetched, Sketch, Text};
+use crate::fetch::{Answer, Truncated};
+
+/// Bytes from which on a body that is no HTML says which document it is: `OK`, `[]` or an image of
+/// one pixel is what many answer with.
+pub(crate) const BODY_MIN: usize = 64;
+
+/// Returns what a page shows the miner.
+pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched {
+    match answer.status {
+        429 | 500..=599 => Fetched::Unavailable,
+        400..=499 => Fetched::Gone,
+        200..=299 => {
+            let analysis = facts.and_then(|facts| facts.analysis.as_ref());
+            // What is cut at our own limit is the same each time.
+            let whole = matches!(answer.truncated, None | Some(Truncated::Length))
+                && !answer.body.is_empty();
+            let junk = facts.is_some_and(|facts| facts.junk.is_some());
+            let is_html = facts.is_none_or(|facts| facts.is_html);
+            page_of(whole.then_some(&answer.body[..]), is_html, analysis, junk)
+        }
+        _ => Fetched::Unavailable,
+    }
+}
+
+/// Returns what a page shows the miner, given its whole body, whether that is HTML, what is known
+/// of its text, and whether it is an error page.
+pub(crate) fn page_of(
+    body: Option<&[u8]>,
+    is_html: bool,
+    analysis: Option<&Analysis>,
+    junk: bool,
+) -> Fetched {
+    let digest = body.map(xxhash_rust::xxh3::xxh3_64);
+    let tells = !is_html && body.is_some_and(|body| body.len() >= BODY_MIN);
+    let bytes = digest.filter(|_| tells).map_or(Text::Unknown, Text::Bytes);
+    Fetched::Page {
+        text: analysis.map_or(bytes, text_of),
+        digest,
+        bag: analysis.filter(|analysis| !analysis.thin).map(|analysis| analysis.bag),
+        junk,
+    }
+}
+
+fn text_of(analysis: &Analysis) -> Text {
+    match &analysis.sketch {
+        // Before the site's model is there, what repeats on its pages still stands in the text, and
+        // a sketch of both compares with no later one.
+        Some(sketch) if !analysis.thin && analysis.model_version > 0 => {
+            Text::Main(Sketch { mins: *sketch.bytes(), shingles: analysis.words })
+        }
+        _ if analysis.thin && analysis.model_version > 0 => {
+            let words: BTreeSet<u64> = analysis.main_words.iter().copied().collect();
+            Sketch::of_words(words).map_or(Text::Unknown, Text::Thin)
+        }
+        _ => Text::Unknown,
+    }
+}
+
+/// Encodes what a page shows the miner, to be compared with an audit later, and whether the page
+/// keeps something back that another form of it may give: where it leads to, or itself from the
+/// archive.
+pub(super) fn evidence(fetched: &Fetched, withheld: bool) -> Vec<u8> {
+    postcard::to_stdvec(&(fetched, withheld)).unwrap_or_default()
+}
+
+/// Returns what a page showed the miner.
+pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
+    postcard::from_bytes(bytes).ok()
+}
+
+/// Returns true where a page keeps something back; what older programs wrote does not say.
+pub(super) fn is_withheld(bytes: &[u8]) -> bool {
+    postcard::from_bytes(bytes).is_ok_and(|(_, withheld): (Fetched, bool)| withheld)
+}
