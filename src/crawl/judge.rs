@@ -20,7 +20,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, Finding, RuleId};
-use crate::frontier::UrlState;
+use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// How long a second look at a page serves doubts that come after it: pages change.
@@ -134,35 +134,7 @@ impl State {
         (fetched, leads): (Fetched, Leads<'_>),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let checked = self.checks.end(own);
-        let stood = self.stood.remove(&own).or(checked);
-        let by = match (stood, seen::get(&self.db, key.fingerprint())?) {
-            (Some(by), _) | (None, Some(Known::By(by))) => by,
-            (None, Some(Known::Itself)) => key.fingerprint(),
-            (None, None) => return Ok(()),
-        };
-        if by == own {
-            return Ok(());
-        }
-        let Some(mut record) = urls::get(&self.db, by)? else { return Ok(()) };
-        let mut by = by;
-        if matches!(record.state, UrlState::Suppressed { .. })
-            && let Some(stands) = self.stand_in(own, by)?
-            && let Some(other) = urls::get(&self.db, stands)?
-        {
-            (by, record) = (stands, other);
-        }
-        let known = match record.state {
-            UrlState::Done(done) => evidence_of(&done.evidence),
-            // Nothing answered, which says nothing of the page.
-            UrlState::Failed { .. } => Some(Fetched::Unavailable),
-            // What other gates refuse says nothing about the page.
-            UrlState::Refused { reason, .. } => {
-                (reason == "robots-disallowed").then_some(Fetched::Forbidden)
-            }
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
-        };
-        let Some(known) = known else { return Ok(()) };
+        let Some((by, record, known)) = self.stands_for(own, key)? else { return Ok(()) };
         let set = self.rules.snapshot();
         let Ok(stands) = CrawlUrl::parse(&record.url) else { return Ok(()) };
         // Rules that have changed meanwhile may give the two keys of their own.
@@ -227,6 +199,45 @@ impl State {
             _ => self.tell_audited(told, None, now)?,
         }
         Ok(())
+    }
+
+    /// Returns what stands, or stood, for a URL of this key, and what that showed; `None` where it
+    /// is not known, or nothing does.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn stands_for(
+        &mut self,
+        own: Fingerprint,
+        key: &CrawlUrl,
+    ) -> Result<Option<(Fingerprint, UrlRecord, Fetched)>, DbError> {
+        let checked = self.checks.end(own);
+        let stood = self.stood.remove(&own).or(checked);
+        let mut by = match (stood, seen::get(&self.db, key.fingerprint())?) {
+            (Some(by), _) | (None, Some(Known::By(by))) => by,
+            (None, Some(Known::Itself)) => key.fingerprint(),
+            (None, None) => return Ok(None),
+        };
+        let Some(mut record) = urls::get(&self.db, by)?.filter(|_| by != own) else {
+            return Ok(None);
+        };
+        if matches!(record.state, UrlState::Suppressed { .. })
+            && let Some(stands) = self.stand_in(own, by)?
+            && let Some(other) = urls::get(&self.db, stands)?
+        {
+            (by, record) = (stands, other);
+        }
+        let known = match &record.state {
+            UrlState::Done(done) => evidence_of(&done.evidence),
+            // Nothing answered, which says nothing of the page.
+            UrlState::Failed { .. } => Some(Fetched::Unavailable),
+            // What other gates refuse says nothing about the page.
+            UrlState::Refused { reason, .. } => {
+                (reason == "robots-disallowed").then_some(Fetched::Forbidden)
+            }
+            UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
+        };
+        Ok(known.map(|known| (by, record, known)))
     }
 
     /// Fetches once more what stands for a URL that did not agree with it, unless that was done
