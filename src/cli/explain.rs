@@ -346,12 +346,14 @@ fn rule(rule: &Applied) {
     row(
         "",
         &format!(
-            "{changed}; same text in {} documents and {} draws, another in {} and {}; \
+            "{changed}; same text in {} documents, {} draws, {} audits, another in {}, {} and {}; \
              {} fetches saved",
             evidence.documents_same,
             evidence.draws_same,
+            evidence.audits_same,
             evidence.documents_different,
             evidence.draws_failed,
+            evidence.audits_failed,
             number(evidence.suppressed)
         ),
     );

@@ -61,6 +61,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::figures::Figures;
 use super::site_model::Reader;
 use super::track::{Track, Weight};
+use crate::url::query::{name_of, parameters};
 
 /// Sections of a host that are judged on their own; the least visited makes room.
 pub const SECTIONS_MAX: usize = 32;
@@ -275,8 +276,7 @@ pub fn shape_of(path_and_query: &str) -> u64 {
     }
     if !query.is_empty() {
         mask(file, &mut masked);
-        let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
-        let mut names: Vec<&str> = names.take(SEGMENTS_MAX).collect();
+        let mut names: Vec<&str> = parameters(query).map(name_of).take(SEGMENTS_MAX).collect();
         names.sort_unstable();
         names.dedup();
         for name in names {
@@ -1053,6 +1053,7 @@ mod tests {
         assert_ne!(shape_of("/a/b/x"), shape_of("/a/c/x"));
         assert_eq!(shape_of("/a/b/c/d/x"), shape_of("/a/b/c/e/x"));
         assert_eq!(shape_of("/v.php?a=1&b=2"), shape_of("/v.php?b=3&a=4"));
+        assert_eq!(shape_of("/v.php?a=1;b=2"), shape_of("/v.php?b=3;a=4"));
         assert_ne!(shape_of("/v.php?a=1"), shape_of("/w.php?a=1"));
         assert_ne!(shape_of("/v.php?a=1"), shape_of("/v.php?a=1&c=1"));
         assert_ne!(shape_of("/"), shape_of("/a/"));

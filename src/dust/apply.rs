@@ -357,9 +357,11 @@ impl SiteRules {
             return;
         }
         if let Some(bound) = self.sorts.iter().find(|bound| bound.holds(form)) {
-            let mut sorted: Vec<&str> = Separator::Ampersand.parts(&form.tail[at + 1..]).collect();
+            let query = &form.tail[at + 1..];
+            let separator = Separator::of(query);
+            let mut sorted: Vec<&str> = separator.parts(query).collect();
             sorted.sort_by_key(|part| name_of(part));
-            let query = sorted.join("&");
+            let query = sorted.join(char::from(separator).encode_utf8(&mut [0; 4]));
             form.tail.truncate(at + 1);
             form.tail.push_str(&query);
             applied.push(bound.id);
@@ -523,7 +525,7 @@ fn add_parameter(
 }
 
 fn is_sorted(query: &str) -> bool {
-    Separator::Ampersand.parts(query).is_sorted_by_key(name_of)
+    Separator::of(query).parts(query).is_sorted_by_key(name_of)
 }
 
 /// Puts `with` in the place of a part of `text`, in one copy instead of byte by byte.

@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 use super::sketch::{Likeness, Sketch};
 use crate::content::Change;
 
+/// Words of a label that may be another one for each value of a parameter: a title.
+const SHORT_WORDS_MAX: u32 = 12;
+
 /// Pairs that are remembered of one kind, the latest ones.
 const KEPT_MAX: usize = 12;
 
@@ -24,14 +27,24 @@ impl Changes {
     /// the same words, and `None` where none have differed.
     pub(crate) fn recurs(&mut self, text: Sketch, change: Change, noise: u32) -> Option<bool> {
         let others = self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different);
-        let mut alike = others.map(|(_, seen)| seen.is_like(&change, noise)).peekable();
-        let recurs = alike.peek().is_some().then(|| alike.any(|is_like| is_like));
+        let others: Vec<bool> = others.map(|(_, seen)| seen.is_like(&change, noise)).collect();
+        let alike = others.iter().filter(|is_like| **is_like).count();
+        let recurs = (!others.is_empty()).then(|| is_common(&change, alike, others.len()));
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
         }
         self.seen.push_back((text, change));
         recurs
     }
+}
+
+/// Returns true where a change by which so many of other pages differ is a label. A short one says
+/// how a page was asked for, and each value of a parameter has its own. A long one stands on all
+/// pages; where each value has another, as the pages of a machine have its name in every line, it
+/// is what they are about.
+pub(crate) fn is_common(change: &Change, alike: usize, others: usize) -> bool {
+    let least = if change.words() > SHORT_WORDS_MAX { others.div_ceil(2) } else { 1 };
+    alike >= least.max(1)
 }
 
 #[cfg(test)]
@@ -51,6 +64,11 @@ mod tests {
         assert_eq!(changes.recurs(text(1), change(1_000), 0), None, "one document is one witness");
         assert_eq!(changes.recurs(text(2), change(2_000), 0), Some(false));
         assert_eq!(changes.recurs(text(3), change(1_000), 0), Some(true));
+        // The name of a machine in each line of its pages: another one for each machine.
+        let mut named = Changes::default();
+        let of_machine = |n: u64| change((n % 6 + 1) * 10_000);
+        let known = (0..12).filter(|n| named.recurs(text(10 + n), of_machine(*n), 0) == Some(true));
+        assert_eq!(known.count(), 0);
         for document in 4..4 + KEPT_MAX as u64 {
             changes.recurs(text(document), change(document * 1_000), 0);
         }

@@ -66,6 +66,10 @@ fn parameters_are_dropped_set_and_sorted() {
     let view = RuleKind::SetParameter { name: "v".to_owned(), value: "1".to_owned() };
     let rules = [rule(view, Scope::default()), rule(RuleKind::SortParameters, Scope::default())];
     check(&rules, "http://example.com/?z=2&v=9&a=1", "http://example.com/?a=1&v=1&z=2");
+    let rules = [rule(RuleKind::SortParameters, Scope::default())];
+    let quarter = "http://example.com/?year=2025;month=4Q;category=a";
+    check(&rules, quarter, "http://example.com/?category=a;month=4Q;year=2025");
+    check(&rules, "http://example.com/?b=1;a", "http://example.com/?b=1;a");
 }
 
 #[test]

@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
+use super::changes::is_common;
 use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{needed, rewrite};
@@ -504,9 +505,10 @@ impl RuleBook {
         // What only one document shows is no label; the first one that does is known by the others.
         for (url, key, witness, change) in &agreed {
             let is_label = |change: &Change| {
-                agreed.iter().take(LABELS_MAX).any(|(_, _, other, seen)| {
-                    other != witness && seen.is_some_and(|seen| seen.is_like(change, 0))
-                })
+                let others = agreed.iter().take(LABELS_MAX).filter(|(_, _, of, _)| of != witness);
+                let seen: Vec<&Change> = others.filter_map(|(.., seen)| seen.as_ref()).collect();
+                let alike = seen.iter().filter(|seen| seen.is_like(change, 0)).count();
+                is_common(change, alike, seen.len())
             };
             if change.as_ref().is_some_and(|change| !is_label(change)) {
                 continue;

@@ -177,8 +177,6 @@ pub struct HostRecord {
     pub group: Option<u64>,
     /// Failures of its robots.txt in a row.
     pub robots_failures: u32,
-    /// State of the trap detector, as `content` encodes it.
-    pub trap: Vec<u8>,
 }
 
 impl HostRecord {
@@ -197,7 +195,6 @@ impl HostRecord {
             floors: [0; PRIORITIES],
             group: None,
             robots_failures: 0,
-            trap: Vec::new(),
         }
     }
 
