@@ -16,7 +16,7 @@ use super::learn::{Asker, PROBES_MAX, ProbeFlight};
 use super::learner::Tell;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::db::families::seen::{self, Known};
+use crate::db::families::seen;
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, Finding, RuleId};
@@ -213,10 +213,12 @@ impl State {
     ) -> Result<Option<(Fingerprint, UrlRecord, Fetched)>, DbError> {
         let checked = self.checks.end(own);
         let stood = self.stood.remove(&own).or(checked);
-        let mut by = match (stood, seen::get(&self.db, key.fingerprint())?) {
-            (Some(by), _) | (None, Some(Known::By(by))) => by,
-            (None, Some(Known::Itself)) => key.fingerprint(),
-            (None, None) => return Ok(None),
+        let mut by = match stood {
+            Some(by) => by,
+            None => match seen::get(&self.db, key.fingerprint())? {
+                Some(known) => known.holder(key.fingerprint()),
+                None => return Ok(None),
+            },
         };
         let Some(mut record) = urls::get(&self.db, by)?.filter(|_| by != own) else {
             return Ok(None);
@@ -286,15 +288,16 @@ impl State {
             && let Some(change) = known.own_words(audited, changes_by)
             && let Some(text) = known.text()
         {
-            let is_one_text = known.has_text_of(audited, changes_by);
-            let is_much = || known.differs_beyond(audited, changes_by);
+            // More words around one text than a title has are another page, unless other pages have
+            // them too.
+            let is_much =
+                known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
             let theirs = stands.iter().flat_map(|(rules, _)| rules);
             let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
             let change = (change, changes_by);
             found = match self.checks.is_label(all.into_iter().collect(), text, change) {
                 Some(true) => Finding::Same,
-                // More words than a title has are another page, unless other pages have them too.
-                Some(false) if is_one_text && is_much() => Finding::Failed,
+                Some(false) if is_much => Finding::Failed,
                 Some(false) | None => Finding::Unclear,
             };
         }
@@ -413,11 +416,8 @@ impl State {
         key: Fingerprint,
         own: Fingerprint,
     ) -> Result<Option<(Fingerprint, Fetched)>, DbError> {
-        let by = match seen::get(&self.db, key)? {
-            Some(Known::By(by)) => by,
-            Some(Known::Itself) => key,
-            None => return Ok(None),
-        };
+        let Some(known) = seen::get(&self.db, key)? else { return Ok(None) };
+        let by = known.holder(key);
         let Some(record) = urls::get(&self.db, by)?.filter(|_| by != own) else { return Ok(None) };
         let UrlState::Done(done) = record.state else { return Ok(None) };
         Ok(evidence_of(&done.evidence).map(|known| (by, known)))
@@ -509,14 +509,13 @@ fn is_like(known: Fetched, shown: Fetched) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::content::Bag;
     use crate::crawl::checks::CONTESTED_FORMS;
     use crate::crawl::learner::{Learner, Mind, Said};
     use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
+    use crate::db::families::seen::Known;
     use crate::dust::{Rule, RuleBook, Sketch, Text};
 
     /// A page of these words.
@@ -589,14 +588,20 @@ mod tests {
             book.try_by_pairs(vec![rules[1].id], now).unwrap();
             state.rules.publish(book.rule_set().unwrap());
             state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
-            let holder = url(holder);
+            let mut bench = Bench { state, rules, now, _env: env, _logs: logs };
+            bench.hold(holder, became);
+            bench
+        }
+
+        /// Lets a page that was fetched stand for its key.
+        fn hold(&mut self, holder: &str, became: UrlState) {
+            let (state, holder) = (&mut self.state, url(holder));
             let key = state.rules.snapshot().canonize(&holder).key.fingerprint();
             let mut batch = Batch::default();
             let row = record(&holder, None, became);
             urls::put(&mut batch, &state.db, holder.fingerprint(), &row);
             state.know(&mut batch, key, Known::By(holder.fingerprint()));
-            state.commit(batch, now).unwrap();
-            Bench { state, rules, now, _env: env, _logs: logs }
+            state.commit(batch, self.now).unwrap();
         }
 
         /// Lets a form be fetched that has the key of the holder; returns what is known by then of
@@ -758,13 +763,7 @@ mod tests {
         let mut print = |text: u64, frame: std::ops::Range<u64>| {
             let (known, shown) = (framed(text, menus.clone()), framed(text, frame));
             assert!(known.differs_from(shown) && known.has_text_of(shown, 0));
-            let holder = url(&holder(text));
-            let key = bench.state.rules.snapshot().canonize(&holder).key.fingerprint();
-            let mut batch = Batch::default();
-            let row = record(&holder, None, done(known, false));
-            urls::put(&mut batch, &bench.state.db, holder.fingerprint(), &row);
-            bench.state.know(&mut batch, key, Known::By(holder.fingerprint()));
-            bench.state.commit(batch, bench.now).unwrap();
+            bench.hold(&holder(text), done(known, false));
             bench.fetch(&format!("http://a.example/d?id={text}&sid=2"), shown, None);
             bench.look(known)[0]
         };

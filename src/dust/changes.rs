@@ -6,11 +6,9 @@
 
 use std::collections::VecDeque;
 
+use super::fetched::TITLE_WORDS_MAX;
 use super::sketch::{Likeness, Sketch};
 use crate::content::Change;
-
-/// Words of a label that may be another one for each value of a parameter: a title.
-const SHORT_WORDS_MAX: u32 = 12;
 
 /// Pairs that are remembered of one kind, the latest ones.
 const KEPT_MAX: usize = 12;
@@ -38,12 +36,12 @@ impl Changes {
     }
 }
 
-/// Returns true where a change by which so many of other pages differ is a label. A short one says
-/// how a page was asked for, and each value of a parameter has its own. A long one stands on all
-/// pages; where each value has another, as the pages of a machine have its name in every line, it
-/// is what they are about.
+/// Returns true where a change by which so many of other pages differ is a label. One as short as a
+/// title says how a page was asked for, and each value of a parameter has its own. A long one
+/// stands on all pages; where each value has another, as the pages of a machine have its name in
+/// every line, it is what they are about.
 pub(crate) fn is_common(change: &Change, alike: usize, others: usize) -> bool {
-    let least = if change.words() > SHORT_WORDS_MAX { others.div_ceil(2) } else { 1 };
+    let least = if change.words() > TITLE_WORDS_MAX { others.div_ceil(2) } else { 1 };
     alike >= least.max(1)
 }
 

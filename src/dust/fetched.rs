@@ -13,7 +13,7 @@ const SUBSTANTIAL_SHINGLES: u32 = 24;
 /// Words that a page may have more or fewer than the one that stands for it: a title of some words
 /// that says how it was asked for, and three on each side, which with it are no boilerplate. An
 /// entry of a list has more.
-const TITLE_WORDS_MAX: u32 = 12;
+pub(super) const TITLE_WORDS_MAX: u32 = 12;
 
 /// In a long text as many as this part of its words: its table of contents.
 const TITLE_PARTS: u32 = 32;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Judges;
 use crate::clock::Timestamp;
 use crate::crawl::way;
-use crate::db::families::seen::{self, Known};
+use crate::db::families::seen;
 use crate::db::families::{meta, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{Evidence, Rule, RuleBook, RuleState, Source};
@@ -158,11 +158,7 @@ pub(super) fn rules(
     said.key = Some(canonized.key.to_string());
     let own = url.fingerprint();
     let key = canonized.key.fingerprint();
-    let holder = match seen::get(db, key)? {
-        Some(Known::Itself) => Some(key),
-        Some(Known::By(by)) => Some(by),
-        None => None,
-    };
+    let holder = seen::get(db, key)?.map(|known| known.holder(key));
     if let Some(holder) = holder.filter(|holder| *holder != own) {
         said.key_held_by = urls::get(db, holder)?.map(|record| record.url);
     }

@@ -15,6 +15,16 @@ pub enum Known {
     By(Fingerprint),
 }
 
+impl Known {
+    /// Returns the URL that stands for a key of which this is known.
+    pub fn holder(self, key: Fingerprint) -> Fingerprint {
+        match self {
+            Known::Itself => key,
+            Known::By(by) => by,
+        }
+    }
+}
+
 /// Returns what is known of several keys.
 ///
 /// # Errors
