@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::shingle::mix;
+use crate::url::query::parameters;
 
 /// What a probe asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ pub fn plan(seed: u64, known: &[&str], limit: usize) -> Vec<Probe> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
         *directories.entry((directory, ending(file))).or_default() += 1;
-        for (name, _) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        for (name, _) in parameters(query).filter_map(|pair| pair.split_once('=')) {
             if SEARCH_PARAMETERS.contains(&name) {
                 *searches.entry((path, name)).or_default() += 1;
             }
@@ -119,6 +120,8 @@ mod tests {
             plan.iter().map(|probe| probe.target.replace(&probe.nonsense, "*")).collect();
         assert_eq!(shapes, ["/*", "/find?q=*", "/docs/*.html", "/find?q=*", "/*", "/*.html"]);
         assert_eq!(plan[1].kind, ProbeKind::Search);
+        let between = super::plan(7, &["/find?page=2;q=x"], 2);
+        assert_eq!(between[1].kind, ProbeKind::Search, "between semicolons");
         assert!(plan.iter().all(|probe| probe.nonsense.len() == 20));
     }
 

@@ -22,6 +22,7 @@ use super::phrases::{
 use super::probes::{Probe, ProbeKind};
 use super::site_model::Reader;
 use super::{Analysis, Block, Region, WordSet};
+use crate::url::query::parameters;
 
 /// What a page is instead of content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -518,7 +519,7 @@ const SEARCHES: &[&str] = &[
 /// Returns true for an address by which something is searched for.
 fn asks_for_words(target: &str) -> bool {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    let pairs = parameters(query).filter_map(|pair| pair.split_once('='));
     // A number under one letter is that of a page or a post.
     let words = pairs.filter(|(name, value)| {
         let numbered = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -801,6 +802,16 @@ mod tests {
             ["Your cookies", "We need your consent for tracking.", "Accept all", "Reject all"];
         let consent = judge_lines(&errors, "/news/7", "Your cookies", &wall);
         assert_eq!(consent, Some(Junk::Consent));
+    }
+
+    #[test]
+    fn an_address_searches_where_a_parameter_holds_words() {
+        for target in ["/?q=12", "/list?p=words", "/?a=1;q=x", "/search/12"] {
+            assert!(asks_for_words(target), "{target}");
+        }
+        for target in ["/list?p=2", "/list?p=2;o=date", "/?id=q", "/"] {
+            assert!(!asks_for_words(target), "{target}");
+        }
     }
 
     #[test]

@@ -265,7 +265,8 @@ fn masked_section(path_and_query: &str) -> Option<String> {
 }
 
 /// Returns the shape of an address: the first three directories of its path with numbers made
-/// alike, and the names of its parameters; where it has any, the name of the file as well.
+/// alike, and the names of its parameters; where it has any, the name of the file as well. Its
+/// upper half is the same for all addresses of one file.
 pub fn shape_of(path_and_query: &str) -> u64 {
     let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
     let (directories, file) = path.rsplit_once('/').unwrap_or(("", path));
@@ -276,6 +277,9 @@ pub fn shape_of(path_and_query: &str) -> u64 {
     }
     if !query.is_empty() {
         mask(file, &mut masked);
+    }
+    let file = xxh3_64(masked.as_bytes());
+    if !query.is_empty() {
         let mut names: Vec<&str> = parameters(query).map(name_of).take(SEGMENTS_MAX).collect();
         names.sort_unstable();
         names.dedup();
@@ -284,8 +288,11 @@ pub fn shape_of(path_and_query: &str) -> u64 {
             mask(name, &mut masked);
         }
     }
-    xxh3_64(masked.as_bytes())
+    file & FILE_OF_SHAPE | xxh3_64(masked.as_bytes()) & !FILE_OF_SHAPE
 }
+
+/// The bits of a shape that are the same for all addresses of one file.
+const FILE_OF_SHAPE: u64 = !0 << 32;
 
 /// Writes a word with its numbers made alike, in lower case.
 fn mask(word: &str, masked: &mut String) {
@@ -303,6 +310,8 @@ pub struct HostTrap {
     whole: Track,
     sections: Vec<(u64, Track)>,
     shapes: Vec<(u64, Track)>,
+    /// Shapes that were first seen in a section that was parked, and tried there.
+    tried: u32,
     texts: Ring,
     shingles: Ring,
     figures: Ring,
@@ -402,12 +411,17 @@ impl HostTrap {
             .is_some_and(|track| track.news >= SHAPE_NEWS_MIN && track.level < Level::Parked)
     }
 
-    /// Returns true for a shape of which too few pages were seen to say what they bring, while
-    /// there are few shapes: a space without end has ever new ones.
+    /// Returns true for a shape of which too few pages were seen to say what they bring, while few
+    /// of its file were, and few were tried in all: a space without end has ever new ones, and the
+    /// facets of one script must not use up what others are tried by.
     fn is_untried(&self, shape: u64) -> bool {
+        let is_of_file = |(known, _): &&(u64, Track)| (known ^ shape) & FILE_OF_SHAPE == 0;
         match find(&self.shapes, shape) {
             Some(track) => track.pages < SHAPE_NEWS_MIN,
-            None => self.shapes.len() < SHAPES_MAX / 2,
+            None => {
+                self.tried < SHAPES_TRIED_MAX
+                    && self.shapes.iter().filter(is_of_file).count() < SHAPES_OF_FILE
+            }
         }
     }
 
@@ -456,6 +470,8 @@ impl HostTrap {
         let (brought, untried) =
             page.shape.map_or((false, false), |shape| (self.brings(shape), self.is_untried(shape)));
         if let Some(shape) = page.shape {
+            let is_parked = section.is_some_and(|section| self.is_parked(section));
+            self.tried += u32::from(is_parked && untried && find(&self.shapes, shape).is_none());
             let _ = place(&mut self.shapes, shape, SHAPES_MAX).add(&weight, true, settings);
         }
         if let Some(section) = section {
@@ -492,7 +508,9 @@ impl HostTrap {
     /// has too many to remember.
     pub fn note_address(&mut self, path_and_query: &str) -> Novelty {
         let mut novelty = Novelty::None;
-        let words = path_and_query.split(['/', '?', '&']).filter(|word| !word.is_empty());
+        let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let parts = std::iter::once(path).chain(parameters(query));
+        let words = parts.flat_map(|part| part.split(['/', '?'])).filter(|word| !word.is_empty());
         let hashes: Vec<u64> =
             words.take(SEGMENTS_MAX).map(|word| xxh3_64(word.as_bytes())).collect();
         if self.mixtures >= MIXTURES_FREE && self.note_pairs(&hashes) {
@@ -682,6 +700,12 @@ const SHAPE_DEPTH: usize = 3;
 /// Pages of new text after which a shape of address is said to bring some.
 const SHAPE_NEWS_MIN: u32 = 2;
 
+/// Shapes that are tried in the sections of a host that are parked.
+const SHAPES_TRIED_MAX: u32 = 32;
+
+/// Shapes of one file that are known before no further one of it is tried.
+const SHAPES_OF_FILE: usize = 8;
+
 /// Words of an address that are looked at.
 const SEGMENTS_MAX: usize = 64;
 
@@ -707,14 +731,14 @@ const PAIRED_WORDS_MAX: usize = 12;
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
 
-const LAYOUT: u8 = 8;
+const LAYOUT: u8 = 9;
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// shapes u32 and each with its key, the rings of digests, of shingles and of figures, words
-    /// u32 and they u16, new texts u32, mixtures u32, pages of few numbers u32, pairs u32, bytes of
-    /// bits u32 and they, fewest waiting u64, waiting when last looked u64, repeats since fewer
-    /// waited u32; numbers little-endian.
+    /// shapes u32 and each with its key, shapes tried u32, the rings of digests, of shingles and of
+    /// figures, words u32 and they u16, new texts u32, mixtures u32, pages of few numbers u32,
+    /// pairs u32, bytes of bits u32 and they, fewest waiting u64, waiting when last looked u64,
+    /// repeats since fewer waited u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -725,6 +749,7 @@ impl HostTrap {
                 track.encode(&mut out);
             }
         }
+        out.extend(self.tried.to_le_bytes());
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
         self.figures.encode(&mut out);
@@ -750,6 +775,7 @@ impl HostTrap {
         let mut tracks =
             || read.list(8 + Track::LEN, |read| Some((read.u64()?, Track::decode(read)?)));
         let (sections, shapes) = (tracks()?, tracks()?);
+        let tried = read.u32()?;
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
         let figures = Ring::decode(&mut read, RECENT_FIGURES)?;
@@ -768,7 +794,7 @@ impl HostTrap {
             HostTrap { texts, shingles, figures, words, paired, ..HostTrap::default() };
         let counted = HostTrap { new_texts, mixtures, figured, pairs, ..remembered };
         let counted = HostTrap { waiting_least, waiting_then, stuck, ..counted };
-        good.then_some(HostTrap { whole, sections, shapes, ..counted })
+        good.then_some(HostTrap { whole, sections, shapes, tried, ..counted })
     }
 }
 
@@ -907,6 +933,12 @@ mod tests {
             format!("/git/{view}/file-{file}?id={commit}")
         };
         assert_eq!(parked_after(1 + 4 + 100 + 150, &repository), None);
+        // One whose parameters stand between semicolons, as gitweb writes them.
+        let between = |n: u64| {
+            let (commit, file, view) = (n / 4 / 100, n / 4 % 100, views[n as usize % 4]);
+            format!("/git?a={view};f=file-{file};id={commit}")
+        };
+        assert_eq!(parked_after(1 + 4 + 100 + 150, &between), None);
         // Eight facets of ten values each: a hundred million addresses, of eighty words.
         let shop = |n: u64| {
             let chosen = (0..8).map(|facet| format!("f{facet}={}", mix(n * 8 + facet) % 10));
@@ -1032,6 +1064,21 @@ mod tests {
         }
         assert!(tried < 2 * SHAPES_MAX, "{tried}");
         assert!(host.shapes.len() <= SHAPES_MAX);
+    }
+
+    #[test]
+    fn the_facets_of_one_script_do_not_use_up_what_others_are_tried_by() {
+        let mut host = HostTrap::default();
+        let facet = |n: u64| format!("/cgi/list?by{}=1", char::from(b'a' + (n % 26) as u8));
+        let both = |n: u64| format!("{}&then{}=1", facet(n), char::from(b'a' + (n / 26) as u8));
+        (0..200).for_each(|n| drop(show(&mut host, &both(n), repeat(n))));
+        assert_eq!(host.level(section_of("/cgi/list?x=1")), Level::Parked);
+        assert!(host.leaves_out("/cgi/list?other=1", 1), "of one script many were seen");
+        assert!(!host.leaves_out("/cgi/report?of=1", 1), "nothing is known of it");
+        show(&mut host, "/cgi/report?of=1", new(1_001));
+        let host = HostTrap::decode(&host.encode()).unwrap();
+        assert_eq!(host.tried, 1);
+        assert!(!host.leaves_out("/cgi/history?of=1", 1));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Records of hosts without a back queue: read through a bounded cache, written with the batch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 
 use lru::LruCache;
@@ -17,7 +17,8 @@ pub(super) struct Hosts {
     ids: LruCache<Host, HostId>,
     records: LruCache<HostId, HostRecord>,
     changed: BTreeMap<HostId, HostRecord>,
-    new_ids: Vec<(Host, HostId)>,
+    /// Numbers that the database does not have yet: the cache may let go of them before it does.
+    new_ids: HashMap<Host, HostId>,
 }
 
 impl Hosts {
@@ -27,13 +28,13 @@ impl Hosts {
             ids: LruCache::new(capacity),
             records: LruCache::new(capacity),
             changed: BTreeMap::new(),
-            new_ids: Vec::new(),
+            new_ids: HashMap::new(),
         }
     }
 
     /// Returns the number of a host, or `None` if it was never heard of.
     pub(super) fn find(&mut self, db: &Db, name: &Host) -> Result<Option<HostId>, DbError> {
-        if let Some(id) = self.ids.get(name) {
+        if let Some(id) = self.ids.get(name).or_else(|| self.new_ids.get(name)) {
             return Ok(Some(*id));
         }
         let id = hosts::id_of(db, name.as_str())?;
@@ -48,7 +49,7 @@ impl Hosts {
         let id = HostId(*next);
         *next += 1;
         self.ids.put(name.clone(), id);
-        self.new_ids.push((name.clone(), id));
+        self.new_ids.insert(name.clone(), id);
         self.changed.insert(id, HostRecord::new(id, name));
         id
     }
@@ -75,12 +76,38 @@ impl Hosts {
 
     /// Puts all changes into the batch.
     pub(super) fn flush(&mut self, batch: &mut Batch, db: &Db) {
-        for (name, id) in self.new_ids.drain(..) {
+        for (name, id) in self.new_ids.drain() {
             hosts::put_id(batch, db, name.as_str(), id);
         }
         for (id, record) in std::mem::take(&mut self.changed) {
             hosts::put(batch, db, &record);
             self.records.put(id, record);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::MemoryEnv;
+
+    #[test]
+    fn a_host_has_one_number_however_many_are_met_before_the_first_is_written() {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let mut hosts = Hosts::new(16);
+        let name = |n: u32| Host::new(&format!("host-{n}.example"));
+        let mut next = 0;
+        for n in 0..40 {
+            assert_eq!(hosts.find(&db, &name(n)).unwrap(), None);
+            hosts.create(name(n), &mut next);
+        }
+        assert_eq!(hosts.find(&db, &name(0)).unwrap(), Some(HostId(0)));
+        let mut batch = Batch::default();
+        hosts.flush(&mut batch, &db);
+        db.commit(batch).unwrap();
+        for n in 0..40 {
+            assert_eq!(hosts.find(&db, &name(n)).unwrap(), Some(HostId(n)));
         }
     }
 }

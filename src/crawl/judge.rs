@@ -801,6 +801,30 @@ mod tests {
         assert!(!bench.state.is_compared(plain), "and is not remembered any longer");
     }
 
+    /// Checks whose pages never answered, or were refused, kept the rule from any further check.
+    #[test]
+    fn what_came_to_nothing_is_no_check_under_way() {
+        let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+        let shown = Fetched::Page { text, bag, junk, digest: Some(1) };
+        let mut bench = Bench::new("http://a.example/p?id=7&lang=x", done(shown, false));
+        let mut is_fetched = |tail: &str| {
+            crate::crawl::readmit::tests::find(&mut bench.state, tail, bench.now);
+            let own = url(&format!("http://a.example{tail}")).fingerprint();
+            let record = urls::get(&bench.state.db, own).unwrap().unwrap();
+            let is_fetched = matches!(record.state, UrlState::Queued(_));
+            if is_fetched {
+                let mut batch = Batch::default();
+                bench.state.stood.insert(own, own);
+                bench.state.give_back(&mut batch, own).unwrap();
+                bench.state.commit(batch, bench.now).unwrap();
+                assert!(!bench.state.is_compared(own));
+            }
+            is_fetched
+        };
+        let fetched = (0..8).filter(|n| is_fetched(&format!("/p?id=7&lang={n}"))).count();
+        assert_eq!(fetched, 8, "each in place of the one before");
+    }
+
     /// While a rule was on trial, or proved for some values only, the others did nothing for a URL
     /// that it rewrote as well: a list was fetched in every order at every commit.
     #[test]

@@ -12,14 +12,14 @@ use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::probes::Probe as Nonsense;
 use crate::db::families::queue::Item;
-use crate::db::families::{dust as samples, meta};
+use crate::db::families::{dust as samples, meta, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, RuleState, Text};
 use crate::fetch::{Answer, Outcome};
-use crate::filter::Found;
-use crate::frontier::PRIORITIES;
-use crate::url::{CrawlUrl, Fingerprint, Host};
+use crate::filter::{Candidate, Found};
+use crate::frontier::{PRIORITIES, UrlState};
+use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
 /// Probes whose outcome is awaited; more would mean that nobody takes them.
 pub(super) const PROBES_MAX: usize = 10_000;
@@ -97,7 +97,7 @@ impl State {
         };
         let redirect = facts.redirect.clone().map(Declared::Redirect);
         let canonical = facts.canonical.clone().filter(|url| *url != waiting.url);
-        self.tell_declared(&waiting.url, declarations(&waiting.url, answer, facts));
+        self.tell_declared(waiting.url.site(), declarations(&waiting.url, answer, facts));
         let observation = Observation {
             url: waiting.url.clone(),
             key: key.clone().unwrap_or_else(|| waiting.url.clone()),
@@ -131,9 +131,9 @@ impl State {
     }
 
     /// Tells the miner what a site declares of its URLs, in its robots.txt or with a page.
-    pub(super) fn tell_declared(&mut self, url: &CrawlUrl, rules: Vec<DeclaredRule>) {
+    pub(super) fn tell_declared(&mut self, site: Site, rules: Vec<DeclaredRule>) {
         if self.learner.is_on() && !rules.is_empty() {
-            self.tell(Tell::Declared(url.site(), rules));
+            self.tell(Tell::Declared(site, rules));
         }
     }
 
@@ -180,6 +180,7 @@ impl State {
         let redirect = facts.and_then(|facts| facts.redirect.clone());
         if let Some(target) = redirect
             && hops < PROBE_HOPS_MAX
+            && self.may_be_probed(&target)?
         {
             let flight = ProbeFlight { asker, hops: hops + 1 };
             return Ok(self.enqueue_probe(batch, &target, flight)?);
@@ -276,7 +277,7 @@ impl State {
                 Said::Heard(_) => {}
                 Said::Probes(probes) => {
                     for probe in probes {
-                        self.ask_probe(&mut batch, probe)?;
+                        self.ask_probe(&mut batch, probe, now)?;
                     }
                     self.commit(batch, now)?;
                 }
@@ -311,19 +312,37 @@ impl State {
         Ok(())
     }
 
-    fn ask_probe(&mut self, batch: &mut Batch, probe: Probe) -> Result<(), CrawlError> {
+    fn ask_probe(
+        &mut self,
+        batch: &mut Batch,
+        probe: Probe,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
         if self.probes.len() >= PROBES_MAX {
             return Ok(());
         }
-        let (id, wants_reference) = (probe.id, probe.reference.is_some());
-        self.pairs.insert(id, Pair { wants_reference, ..Pair::default() });
-        let flight =
-            |is_reference| ProbeFlight { asker: Asker::Rule { id, is_reference }, hops: 0 };
-        self.enqueue_probe(batch, &probe.url, flight(false))?;
-        if let Some(reference) = &probe.reference {
-            self.enqueue_probe(batch, reference, flight(true))?;
+        let Probe { id, url, reference, .. } = probe;
+        self.pairs.insert(id, Pair { wants_reference: reference.is_some(), ..Pair::default() });
+        let reference = reference.map(|reference| (reference, true));
+        for (url, is_reference) in [(url, false)].into_iter().chain(reference) {
+            let asker = Asker::Rule { id, is_reference };
+            if self.may_be_probed(&url)? {
+                self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })?;
+            } else {
+                self.probe_came_to(asker, Fetched::Forbidden, now)?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns true for a URL that the crawl may fetch, as it was fetched or lies within its scope:
+    /// what a rule makes of a URL, or a server sends to, may be anywhere.
+    fn may_be_probed(&self, url: &CrawlUrl) -> Result<bool, DbError> {
+        if self.filter.schedule(&Candidate::link(url, url, 0)).accept {
+            return Ok(true);
+        }
+        let record = urls::get(&self.db, url.fingerprint())?;
+        Ok(record.is_some_and(|record| matches!(record.state, UrlState::Done(_))))
     }
 
     /// Puts a probe into its host's queue, under a number of its own.
@@ -409,11 +428,12 @@ fn declarations(url: &CrawlUrl, answer: &Answer, facts: &PageFacts) -> Vec<Decla
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
 
     use super::*;
     use crate::crawl::learner::Learner;
-    use crate::crawl::readmit::tests::open;
+    use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
 
     /// A checkpoint that was on its way ended the wait for the miner's last words, and the crawl
@@ -436,5 +456,35 @@ mod tests {
         });
         assert!(state.hear_miner(now).unwrap(), "it had more to say");
         miner.join().unwrap();
+    }
+
+    /// What a rule made of a URL was asked for wherever it lay, as was what a probe was sent to.
+    #[test]
+    fn a_probe_stays_within_the_scope() {
+        use crate::filter::Filter;
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let [seed, inside, outside] =
+            ["http://a.example/", "http://a.example/x", "http://b.example/x"].map(url);
+        state.filter = Arc::new(Filter::new(&Default::default(), &[seed]).unwrap());
+        let rule = drop_parameter("sid").id;
+        let ask = |state: &mut State, id, url: &CrawlUrl, reference: Option<&CrawlUrl>| {
+            let (url, reference, stratum) = (url.clone(), reference.cloned(), String::new());
+            let probe = Probe { id, rule, stratum, url, reference };
+            let mut batch = Batch::default();
+            state.ask_probe(&mut batch, probe, now).unwrap();
+            state.commit(batch, now).unwrap();
+            (state.probes.len(), state.pairs.len())
+        };
+        assert_eq!(ask(&mut state, 1, &inside, None), (1, 1));
+        assert_eq!(ask(&mut state, 2, &outside, None), (1, 1), "it is answered: forbidden");
+        assert_eq!(ask(&mut state, 3, &outside, Some(&inside)), (2, 2));
+        assert!(!state.may_be_probed(&outside).unwrap());
+        let mut batch = Batch::default();
+        let row = record(&outside, None, done(Fetched::Gone, false));
+        urls::put(&mut batch, &state.db, outside.fingerprint(), &row);
+        state.commit(batch, now).unwrap();
+        assert!(state.may_be_probed(&outside).unwrap(), "it was fetched, as what a page embeds");
     }
 }

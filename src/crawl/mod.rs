@@ -42,6 +42,7 @@ mod readmit;
 mod remaining;
 mod repeats;
 pub mod replicas;
+mod robots_cache;
 mod run;
 mod settings;
 mod settle;

@@ -17,6 +17,7 @@ use super::models::{self, Models};
 use super::outage::Outage;
 use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
+use super::robots_cache::RobotsCache;
 use super::settings::Settings;
 use super::state::{Configured, State};
 use super::steer::{Changes, Jobs};
@@ -99,6 +100,7 @@ impl State {
     pub fn open(parts: Parts, now: Timestamp) -> Result<(State, Resumed), CrawlError> {
         let db = parts.db;
         let session = meta::session(&db)?;
+        let robots = RobotsCache::new(parts.settings.robots_cache);
         let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
         let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
         let configured = Configured {
@@ -126,7 +128,7 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            robots: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
+            robots,
             pending_robots: HashMap::new(),
             redirects_swept: now,
             answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),

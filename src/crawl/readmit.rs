@@ -153,11 +153,14 @@ impl State {
         rules.iter().all(|rule| set.rule(RuleId(*rule)).is_some())
     }
 
-    /// Notes that a URL came to nothing: what it stood for comes back.
+    /// Notes that a URL came to nothing: what it stood for comes back, and it is compared with
+    /// nothing any more, so that its rules are checked by other URLs.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn give_back(&mut self, batch: &mut Batch, url: Fingerprint) -> Result<(), DbError> {
+        self.checks.end(url);
+        self.stood.remove(&url);
         if !suppressed::of(&self.db, url, 1)?.is_empty() {
             self.note_returning(batch, url);
         }

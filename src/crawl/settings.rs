@@ -22,7 +22,7 @@ pub struct Settings {
     pub robots_failures_max: u32,
     /// Host records held in memory beside those with a back queue.
     pub host_cache: usize,
-    /// robots.txt files held in memory.
+    /// robots.txt files held in memory, as far as they fit into 32 MiB.
     pub robots_cache: usize,
     /// How long before a host is due its name is looked up, so that no fetch waits for a name
     /// server; zero looks names up when they are needed.

@@ -607,7 +607,7 @@ impl State {
         let sitemaps = entry.robots().map(|robots| robots.sitemaps().to_vec()).unwrap_or_default();
         let clean = entry.robots().map(robots::Robots::clean_params).unwrap_or_default();
         let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
-        self.tell_declared(&lease.waiting.url, declared.collect());
+        self.tell_declared(origin.host.site(), declared.collect());
         self.set_robots(batch, origin, entry);
         self.discover_sitemaps(batch, lease, &sitemaps, now)
     }

@@ -20,6 +20,7 @@ use super::near::NearMode;
 use super::outage::Outage;
 use super::parked::ParkedParts;
 use super::repeats::{HostTexts, RepeatSettings};
+use super::robots_cache::RobotsCache;
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
 use super::tally::Tally;
@@ -70,7 +71,7 @@ pub struct State {
     pub(super) session: Session,
     pub(super) archive: ArchivePosition,
     pub(super) hosts: Hosts,
-    pub(super) robots: LruCache<Origin, Arc<robots::Entry>>,
+    pub(super) robots: RobotsCache,
     /// robots.txt files that redirect, until their target has answered.
     pub(super) pending_robots: HashMap<Origin, PendingRobots>,
     /// When those that nobody asks for any more were last forgotten.
@@ -249,7 +250,7 @@ impl State {
         origin: &Origin,
     ) -> Result<Option<Arc<robots::Entry>>, DbError> {
         if let Some(entry) = self.robots.get(origin) {
-            return Ok(Some(entry.clone()));
+            return Ok(Some(entry));
         }
         // An entry of another version, or read for another name, is as good as none: robots.txt is
         // fetched again.
@@ -267,12 +268,7 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn forgive_robots(&mut self, batch: &mut Batch, host: &Host) -> Result<(), DbError> {
-        let held = self.robots.iter().filter(|(origin, _)| origin.host == *host);
-        let failed = held.filter(|(_, entry)| entry.failures() > 0);
-        let failed: Vec<Origin> = failed.map(|(origin, _)| origin.clone()).collect();
-        for origin in failed {
-            self.robots.pop(&origin);
-        }
+        self.robots.forget_failed(host);
         robots_rows::remove_of_host(batch, &self.db, host.as_str(), |bytes| {
             robots::Entry::from_bytes(bytes).is_ok_and(|entry| entry.failures() > 0)
         })

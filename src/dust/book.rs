@@ -399,8 +399,11 @@ impl RuleBook {
     /// Puts a rule in force whatever its trial says: the operator knows.
     pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
         let Some(entry) = self.entries.get_mut(&id) else { return false };
-        // Whoever says so means everywhere.
+        // Whoever says so means everywhere, where it failed as well.
         entry.proven = None;
+        entry.refused.clear();
+        entry.excuses.clear();
+        self.changed = true;
         self.become_state(id, RuleState::Enforced, reason, now);
         true
     }

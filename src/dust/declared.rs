@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rule::{RuleKind, Scope, template};
-use crate::url::query::name_of;
+use crate::url::query::{Separator, name_of};
 use crate::url::{CrawlUrl, Host};
 
 /// A declared rule and where it is said to hold.
@@ -104,9 +104,11 @@ pub fn listed<'a>(locations: impl IntoIterator<Item = &'a CrawlUrl>) -> Vec<Decl
 }
 
 fn queries(url: &CrawlUrl, target: &CrawlUrl) -> Option<DeclaredRule> {
+    let query = |url: &CrawlUrl| url.as_url().query().unwrap_or_default().to_owned();
+    let separator = Separator::of(&query(url));
     let parts = |url: &CrawlUrl| -> Vec<String> {
-        let query = url.as_url().query().unwrap_or_default();
-        query.split('&').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        let query = query(url);
+        separator.parts(&query).filter(|part| !part.is_empty()).map(str::to_owned).collect()
     };
     let name = |part: &String| name_of(part).to_owned();
     let (from, to) = (parts(url), parts(target));
@@ -120,7 +122,11 @@ fn queries(url: &CrawlUrl, target: &CrawlUrl) -> Option<DeclaredRule> {
         from.iter().map(name).filter(|name| !kept.contains(name)).collect();
     let one_step = rest.iter().copied().eq(&to) && (1..=JOINT_MAX).contains(&dropped.len());
     let sound = one_step && dropped.iter().all(|name| is_name(name));
-    sound.then(|| (drop(dropped.into_iter().collect()), Scope::default()))
+    let kind = || {
+        let names = dropped.into_iter().collect();
+        RuleKind::DropParameter { names, value: None, separator }
+    };
+    sound.then(|| (kind(), Scope::default()))
 }
 
 fn drop(names: Vec<String>) -> RuleKind {
@@ -225,11 +231,19 @@ mod tests {
         let on = |from: &str, to: &str, want: &[&str]| check(step(&url(from), &url(to)), want);
         on("http://a.example/p?id=1&s=2", "http://a.example/p?id=1", &["drop parameter \"s\""]);
         on("http://a.example/p?b=1&a=2", "http://a.example/p?a=2&b=1", &["sort parameters"]);
+        on(
+            "http://a.example/p?id=1;k=1;s=2",
+            "http://a.example/p?id=1;k=1",
+            &["drop parameter \"s\" between \";\""],
+        );
+        on("http://a.example/p?b=1;a=2", "http://a.example/p?a=2;b=1", &["sort parameters"]);
         on("http://a.example/p", "https://a.example/p", &["http is https"]);
         on("http://www.a.example/p", "http://a.example/p", &["host www.a.example is a.example"]);
         for (from, to) in [
             ("http://a.example/p?id=1", "http://a.example/p?id=2"),
             ("http://a.example/p?id=1&s=2", "http://a.example/login"),
+            ("http://a.example/p?id=1;s=2", "http://a.example/p?id=1;x=1"),
+            ("http://a.example/p?id=1;s=2", "http://a.example/p?id=1&x=1"),
             ("http://a.example/p", "http://b.test/p"),
             ("http://a.example/p?a=1", "http://a.example/p?a=1&b=2"),
             ("http://a.example/p", "http://a.example/p"),

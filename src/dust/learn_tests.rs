@@ -928,6 +928,25 @@ fn a_rule_is_doubted_where_the_one_that_leads_back_was_refuted() {
     assert!(book.entries[&back].doubted && !book.entries[&other].doubted);
 }
 
+/// Whoever put a rule in force that had failed in some places was told so, and it was not.
+#[test]
+fn a_rule_that_somebody_puts_in_force_holds_where_it_failed_as_well() {
+    let kind = RuleKind::drop(vec!["sid".to_owned()], None);
+    let (site, form) = (Site::new("example.com"), url("/list?sid=1"));
+    let rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    let id = rule.id;
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    book.import(vec![rule]);
+    book.enforce(id, "told", Timestamp::ZERO);
+    book.take_rule_set().unwrap().expect("it is news");
+    let [_, failed, ..] = places(&form, &form, &NO_ITEMS);
+    book.entries.get_mut(&id).unwrap().refused = [failed].into();
+    assert!(!book.rule_set().unwrap().hides(&form, &[id]));
+    book.enforce(id, "told", Timestamp::ZERO);
+    let set = book.take_rule_set().unwrap().expect("that is news too");
+    assert!(set.hides(&form, &[id]));
+}
+
 /// A book that proves rules by pairs and was shown some pages.
 struct Shown {
     book: RuleBook,

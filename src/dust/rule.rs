@@ -204,11 +204,12 @@ pub enum RuleState {
     /// Found; nothing is tested yet.
     #[default]
     Candidate,
-    /// Predicts and is tested; changes nothing.
+    /// On trial. Tried by probes it changes nothing; tried by what is fetched anyway, it hides what
+    /// is not fetched to check it.
     Shadow,
     /// Changes the keys of URLs.
     Enforced,
-    /// Changes nothing until its doubtful audits are repeated, or the operator decides.
+    /// Changes nothing until the operator decides.
     Suspended,
     /// Refuted; tried again later.
     Retired,

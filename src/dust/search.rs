@@ -9,6 +9,7 @@ use super::propose::{self, Pair, Proposal, tokens};
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
 use crate::clock::Timestamp;
 use crate::url::Site;
+use crate::url::query::{Separator, parameters};
 
 /// Rounds over the rewritten window; a fourth found nothing on any model site.
 const ROUNDS_MAX: usize = 3;
@@ -243,7 +244,9 @@ impl Search<'_> {
         }
         let mut values: BTreeMap<String, u32> = BTreeMap::new();
         for class in &self.corpus.classes {
-            for part in class.key.as_url().query().into_iter().flat_map(|query| query.split('&')) {
+            // The rule sets a parameter between `&` alone.
+            let query = class.key.as_url().query().filter(|query| Separator::of(query).is_usual());
+            for part in query.into_iter().flat_map(parameters) {
                 if let Some((name, value)) = part.split_once('=')
                     && names.first().is_some_and(|only| only == name)
                 {

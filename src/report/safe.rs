@@ -76,12 +76,19 @@ fn is_secret(name: &str) -> bool {
     SECRET_EXACT.contains(&name.as_str()) || SECRET_NAMES.iter().any(|part| name.contains(part))
 }
 
+/// Hides values between `&`, and then between `;` as well: a secret may have a `;`, and another
+/// parameter may end at one.
 fn hidden_values(query: &str) -> String {
-    let fields = query.split('&').map(|field| match field.split_once('=') {
-        Some((name, value)) if !value.is_empty() && is_secret(name) => format!("{name}={HIDDEN}"),
-        _ => field.to_owned(),
-    });
-    fields.collect::<Vec<_>>().join("&")
+    let between = |separator: char, query: &str, other: &dyn Fn(&str) -> String| {
+        let fields = query.split(separator).map(|field| match field.split_once('=') {
+            Some((name, value)) if !value.is_empty() && is_secret(name) => {
+                format!("{name}={HIDDEN}")
+            }
+            _ => other(field),
+        });
+        fields.collect::<Vec<_>>().join(separator.encode_utf8(&mut [0; 4]))
+    };
+    between('&', query, &|field| between(';', field, &|field| field.to_owned()))
 }
 
 /// Replaces what stands before the `@` of the authority.
@@ -118,6 +125,9 @@ mod tests {
             "http://a.test/?a=1&access_token=[hidden]&b=2",
         );
         check("http://a.test/?sid=9&side=left", "http://a.test/?sid=[hidden]&side=left");
+        check("http://a.test/?id=3;sid=9;b=2", "http://a.test/?id=3;sid=[hidden];b=2");
+        check("http://a.test/?a=1;token=X&b=2", "http://a.test/?a=1;token=[hidden]&b=2");
+        check("http://a.test/?token=a;b&c=2", "http://a.test/?token=[hidden]&c=2");
         check("http://a.test/?Password=", "http://a.test/?Password=");
     }
 

@@ -409,6 +409,11 @@ impl Entry {
         self.copy.as_ref().map(|copy| &*copy.robots)
     }
 
+    /// Returns about how many bytes of memory the entry takes.
+    pub fn memory(&self) -> usize {
+        std::mem::size_of::<Self>() + self.robots().map_or(0, Robots::memory)
+    }
+
     /// Returns by what to ask whether the copy, read for `agent`, is still the latest.
     pub fn validators(&self, agent: &str) -> Option<&Validators> {
         let validators = self.copy.as_ref()?.validators.as_ref();

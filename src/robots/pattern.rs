@@ -203,6 +203,13 @@ impl RuleTable {
         table
     }
 
+    /// Returns how many bytes of memory the rules take.
+    pub(super) fn memory(&self) -> usize {
+        self.text.len()
+            + std::mem::size_of_val(&*self.rules)
+            + std::mem::size_of_val(&*self.families)
+    }
+
     /// Returns the number of rules.
     pub(super) fn len(&self) -> usize {
         self.rules.len()

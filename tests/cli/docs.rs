@@ -290,7 +290,12 @@ fn settings_page() -> String {
     let mut meaning = String::new();
     let mut section = String::new();
     let mut table_open = false;
-    for line in read(Path::new("config/default.toml")).lines().skip(4) {
+    let file = read(Path::new("config/default.toml"));
+    // An array over several lines is one value. At the end stands what hosts may have, as comments.
+    let file =
+        file.split("\n# [host.").next().unwrap().replace("[\n    ", "[").replace(",\n]", "]");
+    let file = file.replace("\n    ", " ");
+    for line in file.lines().skip(4) {
         let optional = line.strip_prefix("# ").filter(|rest| {
             rest.split_once(" = ").is_some_and(|(key, _)| !key.contains([' ', '.', '`']))
         });
@@ -330,6 +335,13 @@ fn the_table_of_settings_is_that_of_the_default_configuration() {
     let want = settings_page();
     for key in crawler::config::known_keys() {
         assert!(want.contains(&format!("| `{key}` |")), "{key} has no row");
+    }
+    for row in want.lines().filter_map(|line| line.strip_prefix("| `")) {
+        let mut parts = row.split('`');
+        let (key, value) = (parts.next().unwrap(), parts.nth(1).unwrap());
+        let set = format!("{key} = {}", value.replace("\\|", "|"));
+        let read = toml::from_str::<crawler::config::Config>(&set);
+        assert!(read.is_ok(), "{set}: {read:?}");
     }
     // Written anew on demand: WRITE_SETTINGS=1 cargo test --test all settings
     if std::env::var_os("WRITE_SETTINGS").is_some() {
