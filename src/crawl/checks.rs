@@ -21,7 +21,7 @@ use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Changes, Fetched, RuleId, RuleKind, RuleSet, Sketch, Text};
+use crate::dust::{Changes, Fetched, RuleId, RuleKind, RuleSet, Sketch, Text, Words};
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
@@ -285,18 +285,28 @@ impl Checks {
     }
 
     /// Takes in by which words a page of this text differs from another one that these rules make
-    /// it, on a site whose pages change by so many at each look; returns whether pages of other
-    /// texts have differed by much the same words, if they have differed at all.
-    pub(super) fn is_label(
+    /// it, on a site whose pages change by so many at each look; returns what pages of other texts
+    /// say of these words.
+    pub(super) fn note_words(
         &mut self,
         rules: Vec<RuleId>,
         text: Sketch,
         (change, changes_by): (Change, u32),
-    ) -> Option<bool> {
+    ) -> Words {
+        self.changes_of(rules).recurs(text, change, changes_by)
+    }
+
+    /// Takes in that a page of this text has no words of its own beside the one that these rules
+    /// make it.
+    pub(super) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
+        self.changes_of(rules).is_same(text);
+    }
+
+    fn changes_of(&mut self, rules: Vec<RuleId>) -> &mut Changes {
         if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
             self.changes.pop_first();
         }
-        self.changes.entry(rules).or_default().recurs(text, change, changes_by)
+        self.changes.entry(rules).or_default()
     }
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps

@@ -19,7 +19,7 @@ use crate::clock::Timestamp;
 use crate::db::families::seen;
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
-use crate::dust::{Fetched, Finding, RuleId};
+use crate::dust::{Fetched, Finding, RuleId, Words};
 use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -285,21 +285,25 @@ impl State {
         // label is not taken for less than it is where it is long: all pages of a wiki may have had
         // one sentence more since.
         if found == Finding::Same
-            && let Some(change) = known.own_words(audited, changes_by)
             && let Some(text) = known.text()
         {
-            // More words around one text than a title has are another page, unless other pages have
-            // them too.
-            let is_much =
-                known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
             let theirs = stands.iter().flat_map(|(rules, _)| rules);
             let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
-            let change = (change, changes_by);
-            found = match self.checks.is_label(all.into_iter().collect(), text, change) {
-                Some(true) => Finding::Same,
-                Some(false) if is_much => Finding::Failed,
-                Some(false) | None => Finding::Unclear,
-            };
+            let all: Vec<RuleId> = all.into_iter().collect();
+            if let Some(change) = known.own_words(audited, changes_by) {
+                // More words around one text than a title has are another page, unless other pages
+                // have them too.
+                let is_much = known.has_text_of(audited, changes_by)
+                    && known.differs_beyond(audited, changes_by);
+                found = match self.checks.note_words(all, text, (change, changes_by)) {
+                    Words::Label => Finding::Same,
+                    Words::Own => Finding::Failed,
+                    Words::Other if is_much => Finding::Failed,
+                    Words::Other | Words::Unknown => Finding::Unclear,
+                };
+            } else {
+                self.checks.note_no_words(all, text);
+            }
         }
         if found == Finding::Failed && known.is_page() {
             self.checks.contest(by);

@@ -12,7 +12,7 @@ use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::probes::Probe as Nonsense;
 use crate::db::families::queue::Item;
-use crate::db::families::{dust as samples, meta, urls};
+use crate::db::families::{dust as samples, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::declared::{self, DeclaredRule};
 use crate::dust::{Declared, Fetched, Observation, Probe, RuleEvent, RuleId, RuleState, Text};
@@ -261,9 +261,9 @@ impl State {
         for one in said {
             let mut batch = Batch::default();
             match one {
-                Said::Rules(set, book, keys) => {
-                    // Stored first, whole: after a crash the state has the old version or the new.
-                    meta::put_rule_book(&mut batch, &self.db, &book);
+                Said::Rules(set, rows, keys) => {
+                    // Stored first, in one batch: a crash leaves the old version or the new.
+                    samples::put_rules(&mut batch, &self.db, &rows.head, &rows.sites);
                     if self.enforces {
                         self.note_keys(&mut batch, &keys)?;
                     }
@@ -281,8 +281,8 @@ impl State {
                     }
                     self.commit(batch, now)?;
                 }
-                Said::Keep(book, sites, row) => {
-                    meta::put_rule_book(&mut batch, &self.db, &book);
+                Said::Keep(rows, sites, row) => {
+                    samples::put_rules(&mut batch, &self.db, &rows.head, &rows.sites);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
                         match sample {
@@ -446,12 +446,12 @@ mod tests {
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
         state.learner = Learner::over(tell, said);
-        saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+        saying.send(Said::Keep(Default::default(), Vec::new(), 0)).unwrap();
         let miner = std::thread::spawn(move || {
             let asked = told.recv().expect("it is asked for its last words");
             let Tell::Checkpoint(number) = asked else { panic!("{asked:?}") };
             saying.send(Said::Shown(Vec::new(), 0)).unwrap();
-            saying.send(Said::Keep(Vec::new(), Vec::new(), 0)).unwrap();
+            saying.send(Said::Keep(Default::default(), Vec::new(), 0)).unwrap();
             saying.send(Said::Heard(number)).unwrap();
         });
         assert!(state.hear_miner(now).unwrap(), "it had more to say");

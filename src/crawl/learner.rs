@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::dust::declared::DeclaredRule;
+use crate::dust::durable::RuleRows;
 use crate::dust::{
     self, Fetched, Finding, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet,
     RuleState,
@@ -107,16 +108,16 @@ impl Tell {
 /// What the miner answers.
 #[derive(Debug)]
 pub(super) enum Said {
-    /// Another rule set is to be in force, with the book that it follows from, and the fetched URLs
-    /// that its new rules give another key, with that key.
-    Rules(RuleSet, Vec<u8>, Vec<(CrawlUrl, CrawlUrl)>),
+    /// Another rule set is to be in force, with what has changed in the book that it follows from,
+    /// and the fetched URLs that its new rules give another key, with that key.
+    Rules(RuleSet, RuleRows, Vec<(CrawlUrl, CrawlUrl)>),
     /// Steps in the lives of rules.
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: the book, and samples of sites, none where a sample was dropped; they
-    /// hold all rows up to this number.
-    Keep(Vec<u8>, Vec<(Site, Option<Vec<u8>>)>, u64),
+    /// What is to be kept: what has changed in the book, and samples of sites, none where a sample
+    /// was dropped; they hold all rows up to this number.
+    Keep(RuleRows, Vec<(Site, Option<Vec<u8>>)>, u64),
     /// The rules that are worth a look, and the probes that all have cost.
     Shown(Vec<Rule>, u64),
     /// All that was told up to this checkpoint was heard, and all that follows from it was said.
@@ -363,7 +364,7 @@ impl Mind {
         match self.book.take_rule_set() {
             Ok(Some(set)) => {
                 let keys = self.book.take_new_keys(&set);
-                said.push(Said::Rules(set, self.book.encode_rules(), keys));
+                said.push(Said::Rules(set, self.book.take_changed_rows(), keys));
             }
             Ok(None) => {}
             Err(error) => tracing::error!(%error, "a rule cannot be put in force"),
@@ -381,7 +382,7 @@ impl Mind {
             (site, sample)
         });
         let samples = samples.collect();
-        Said::Keep(self.book.encode_rules(), samples, self.latest)
+        Said::Keep(self.book.take_changed_rows(), samples, self.latest)
     }
 }
 

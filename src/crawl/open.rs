@@ -185,11 +185,11 @@ impl State {
             dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         }
         let unusable = |error: String| CrawlError::Rules(error);
-        let mut book = match meta::rule_book(&self.db)? {
+        let mut book = match dust::rules(&self.db)? {
             None => RuleBook::new(how.settings),
-            Some(bytes) => {
+            Some(stored) => {
                 let samples = samples.iter().map(Vec::as_slice);
-                RuleBook::decode(how.settings, &bytes, samples)
+                RuleBook::decode(how.settings, &stored.head, stored.of_sites(), samples)
                     .map_err(|error| unusable(error.to_string()))?
             }
         };

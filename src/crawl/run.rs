@@ -564,7 +564,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             slowest: self.survey.slowest().cloned(),
             remaining: self.remaining.clone(),
             rules_version: rules.version(),
-            rules: rules.rules().len(),
+            rules: rules.len(),
             disk_free: self.disk_free,
             disk_reserve: self.state.settings.disk_reserve.get(),
             hosts_known: u64::from(self.state.serials.host),

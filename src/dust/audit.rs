@@ -163,6 +163,7 @@ impl RuleBook {
         if finding == Finding::Failed && shown.is_page() {
             self.miner.set_apart(url, key);
         }
+        self.touch_sites_of(rules);
         let records = self.record_of_shapes();
         let document = self.witness(url, shown);
         let priors = rules.iter().map(|id| {
@@ -186,7 +187,7 @@ impl RuleBook {
             if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
                 let is_blamed = blamed == Some(*id);
                 if entry.is_acquitted_in((url, &here), (document, finding), is_blamed) {
-                    self.changed = true;
+                    self.stale.insert(entry.rule.site.clone());
                     continue;
                 }
                 let excuse = entry.excuses.get_mut(place).filter(|known| !known.failed.is_empty());
@@ -216,16 +217,19 @@ impl RuleBook {
             let new = entry.proven.as_ref().map_or_else(Vec::new, |p| p.unproved_in(&here));
             let has_room = entry.proven.as_ref().is_some_and(|p| p.places() < PLACES_MAX);
             let counts = finding == Finding::Same && entry.pairs.counts(document);
+            let mut is_news = false;
             if let Some(proven) = &mut entry.proven
                 && finding == Finding::Same
                 && (new.is_empty() || has_room)
                 && (counts || proven.is_new(url, &here))
             {
-                self.changed |= !new.is_empty() || proven.unproven_values(url).next().is_some();
+                is_news = !new.is_empty() || proven.unproven_values(url).next().is_some();
                 proven.add(url, &here);
             }
             // Published in steps: a share that is a little too large costs a fetch or two.
-            self.changed |= self.by_pairs && share(entry) < before;
+            if is_news || self.by_pairs && share(entry) < before {
+                self.stale.insert(entry.rule.site.clone());
+            }
             if !new.is_empty() && has_room {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
                 // So may each of several: lists were lost where only the most suspect one was
@@ -233,7 +237,7 @@ impl RuleBook {
                 if finding == Finding::Failed {
                     let is_blamed = blamed == Some(*id);
                     entry.refuse(&new, is_blamed.then_some(document));
-                    self.changed = true;
+                    self.stale.insert(entry.rule.site.clone());
                     if is_blamed && entry.refused.len() > entry.refused_max() {
                         self.retire(*id, "it fails in many places", now);
                     }
@@ -245,7 +249,7 @@ impl RuleBook {
                 && let Some(part) = entry.failed_part(&here)
             {
                 entry.refuse(&[part], Some(document));
-                self.changed = true;
+                self.stale.insert(entry.rule.site.clone());
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;
@@ -255,7 +259,9 @@ impl RuleBook {
             let settings = &self.settings.validate;
             let broken = entry.audit.record(finding, document, settings);
             let broken = broken || entry.costs_more_than_it_saves(settings);
-            self.changed |= doubted != (entry.audit.sum > 0.0);
+            if doubted != (entry.audit.sum > 0.0) {
+                self.stale.insert(entry.rule.site.clone());
+            }
             if broken {
                 self.retire(*id, "audits no longer agree", now);
             }

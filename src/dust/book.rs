@@ -16,7 +16,7 @@ use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
 use super::items::{Items, NO_ITEMS};
 use super::limits::{Hashes, Limits};
-use super::live::rewrite;
+use super::live::{RuleSet, rewrite};
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
 use super::prior;
@@ -188,7 +188,14 @@ pub struct RuleBook {
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
-    pub(super) changed: bool,
+    /// Sites whose row has changed since it was last taken to be kept.
+    pub(super) touched: BTreeSet<Site>,
+    /// Sites of which the last rule set says something else than is known by now.
+    pub(super) stale: BTreeSet<Site>,
+    /// That rule set.
+    pub(super) published: Option<RuleSet>,
+    /// The next rule set is made anew, and not from the last one.
+    pub(super) is_whole_due: bool,
     /// Rules are proved by pairs of pages, not by probes.
     pub(super) by_pairs: bool,
     /// Trials draw pages of which nothing is known as well: whoever asks for proofs on a log
@@ -211,7 +218,9 @@ impl RuleBook {
 
     /// Takes in one fetched page.
     pub fn observe(&mut self, observation: &Observation) {
-        self.spending.entry(observation.url.site()).or_default().pages += 1;
+        let site = observation.url.site();
+        self.touch(&site);
+        self.spending.entry(site).or_default().pages += 1;
         if let Some(Declared::Redirect(target) | Declared::Canonical(target)) =
             &observation.declared
             && let Some((rule, scope)) = declared::step(&observation.url, target)
@@ -232,15 +241,29 @@ impl RuleBook {
         self.miner.take_due()
     }
 
-    /// Returns the sites whose samples were dropped to make room, each once: what is kept of them
-    /// is to go too.
+    /// Returns the sites whose samples were dropped to make room, each once: what is kept of their
+    /// samples is to go too. Of their rules those stay that were tried.
     pub fn take_forgotten(&mut self) -> Vec<Site> {
         let forgotten = self.miner.take_forgotten();
         for site in &forgotten {
+            self.touch(site);
+            self.declared.remove(site);
             // What a site has spent is remembered; that it has spent nothing is no news.
             if self.spending.get(site).is_some_and(|spending| spending.probes == 0) {
                 self.spending.remove(site);
             }
+        }
+        if !forgotten.is_empty() {
+            // What was found and never tried is found again with the next sample.
+            let gone: BTreeSet<&Site> = forgotten.iter().collect();
+            self.entries.retain(|_, entry| {
+                let untried = entry.rule.state == RuleState::Candidate
+                    && entry.rule.source != Source::Imported
+                    && entry.retired == 0;
+                !untried || !gone.contains(&entry.rule.site)
+            });
+            let ruled: BTreeSet<&Site> = self.entries.values().map(|e| &e.rule.site).collect();
+            self.items.retain(|site, _| !gone.contains(site) || ruled.contains(site));
         }
         forgotten
     }
@@ -357,6 +380,7 @@ impl RuleBook {
     /// it must be proved like any other. A site may declare 64 rules; redirects and canonical links
     /// of the pages that were observed are among them.
     pub fn declare(&mut self, site: &Site, rule: RuleKind, scope: Scope) {
+        self.touch(site);
         let declared = self.declared.entry(site.clone()).or_default();
         if declared.len() < DECLARED_MAX {
             declared.insert((rule, scope));
@@ -365,6 +389,7 @@ impl RuleBook {
 
     /// Counts a URL that rules suppressed.
     pub fn count_suppressed(&mut self, rules: &[RuleId]) {
+        self.touch_sites_of(rules);
         for id in rules {
             if let Some(entry) = self.entries.get_mut(id) {
                 entry.rule.evidence.suppressed += 1;
@@ -374,6 +399,7 @@ impl RuleBook {
 
     /// Counts a URL that rules suppressed and that is to be fetched after all.
     pub fn count_restored(&mut self, rules: &[RuleId]) {
+        self.touch_sites_of(rules);
         for id in rules {
             if let Some(entry) = self.entries.get_mut(id) {
                 let suppressed = &mut entry.rule.evidence.suppressed;
@@ -403,7 +429,9 @@ impl RuleBook {
         entry.proven = None;
         entry.refused.clear();
         entry.excuses.clear();
-        self.changed = true;
+        let site = entry.rule.site.clone();
+        self.touch(&site);
+        self.note_stale(&site);
         self.become_state(id, RuleState::Enforced, reason, now);
         true
     }
@@ -423,6 +451,7 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub(crate) fn put_on_trial(&mut self, ids: &[RuleId], now: Timestamp) -> Result<(), RuleError> {
+        self.touch_sites_of(ids);
         self.lay_out(ids)?;
         for id in ids {
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -471,6 +500,7 @@ impl RuleBook {
         let items = window.words.items();
         if !items.is_empty() {
             self.items.entry(site.clone()).or_default().extend(items.iter().cloned());
+            self.touched.insert(site.clone());
         }
     }
 
@@ -496,6 +526,7 @@ impl RuleBook {
     }
 
     fn admit(&mut self, rule: Rule) {
+        self.touch(&rule.site);
         match self.entries.get_mut(&rule.id) {
             Some(entry) => {
                 let evidence = rule.evidence;
@@ -559,6 +590,7 @@ impl RuleBook {
     fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
         self.probes += 1;
         let reference = pending.both || self.needs_reference(&pending.draw.url);
+        self.touch(site);
         let spending = self.spending.entry(site.clone()).or_default();
         spending.probes += 1 + u64::from(reference);
         let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
@@ -662,6 +694,7 @@ impl RuleBook {
 
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let here = places(&draw.url, &draw.outcome, self.items_of(&draw.url.site()));
+        self.touch_sites_of(&[id]);
         let Some(entry) = self.entries.get_mut(&id) else { return };
         let Some(trial) = &mut entry.trial else { return };
         trial.record((draw, &here), finding, &self.settings.validate);
@@ -702,6 +735,7 @@ impl RuleBook {
     }
 
     pub(super) fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
+        self.touch_sites_of(&[id]);
         if let Some(entry) = self.entries.get_mut(&id) {
             let wait = self.settings.validate.retry_after.get();
             entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));
@@ -719,6 +753,7 @@ impl RuleBook {
         if from == to {
             return;
         }
+        self.touched.insert(entry.rule.site.clone());
         entry.rule.state = to;
         entry.rule.changed = now;
         if to != RuleState::Shadow {
@@ -726,8 +761,10 @@ impl RuleBook {
         }
         let applied =
             |state| state == RuleState::Enforced || (self.by_pairs && state == RuleState::Shadow);
-        self.changed |= applied(from) || applied(to);
         let rule = entry.rule.clone();
+        if applied(from) || applied(to) {
+            self.note_stale(&rule.site);
+        }
         self.event(&rule, Some(from), reason);
     }
 

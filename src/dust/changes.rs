@@ -13,37 +13,101 @@ use crate::content::Change;
 /// Pairs that are remembered of one kind, the latest ones.
 const KEPT_MAX: usize = 12;
 
+/// What words are by which a page differs from the one that rules make it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Nothing is known of other pages yet.
+    Unknown,
+    /// They say how a page was asked for.
+    Label,
+    /// Other pages differ by others.
+    Other,
+    /// Other pages do not differ: the words are this page's alone.
+    Own,
+}
+
 /// The ways in which pages have differed that the same rules make one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    seen: VecDeque<(Sketch, Change)>,
+    /// The text of a pair, and by which words its pages differed, if they did.
+    seen: VecDeque<(Sketch, Option<Change>)>,
 }
 
 impl Changes {
     /// Takes in by which words a page of this text differs from another one, of which so many are
-    /// those by which each page changes; returns whether pages of other texts have differed by much
-    /// the same words, and `None` where none have differed.
-    pub(crate) fn recurs(&mut self, text: Sketch, change: Change, noise: u32) -> Option<bool> {
-        let others = self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different);
-        let others: Vec<bool> = others.map(|(_, seen)| seen.is_like(&change, noise)).collect();
-        let alike = others.iter().filter(|is_like| **is_like).count();
-        let recurs = (!others.is_empty()).then(|| is_common(&change, alike, others.len()));
+    /// those by which each page changes; returns what pages of other texts say of that.
+    pub(crate) fn recurs(&mut self, text: Sketch, change: Change, noise: u32) -> Words {
+        let mut others = Others::default();
+        for (_, seen) in self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different)
+        {
+            others.count(seen.as_ref(), &change, noise);
+        }
+        self.keep(text, Some(change));
+        match () {
+            () if !others.are_some() => Words::Unknown,
+            () if others.have(&change) => Words::Label,
+            () if others.have_mostly_none() => Words::Own,
+            () => Words::Other,
+        }
+    }
+
+    /// Takes in that a page of this text is, word for word, the one that the rules make it.
+    pub(crate) fn is_same(&mut self, text: Sketch) {
+        self.keep(text, None);
+    }
+
+    fn keep(&mut self, text: Sketch, change: Option<Change>) {
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
         }
         self.seen.push_back((text, change));
-        recurs
     }
 }
 
-/// Returns true where a change by which so many of other pages differ is a label. One as short as a
-/// title says how a page was asked for, and each value of a parameter has its own. A long one
-/// stands on all pages; where each value has another, as the pages of a machine have its name in
-/// every line, it is what they are about.
-pub(crate) fn is_common(change: &Change, alike: usize, others: usize) -> bool {
-    let least = if change.words() > TITLE_WORDS_MAX { others.div_ceil(2) } else { 1 };
-    alike >= least.max(1)
+/// What pairs of pages of other texts show beside a change.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Others {
+    alike: usize,
+    otherwise: usize,
+    same: usize,
 }
+
+impl Others {
+    /// Counts a pair that differs by this, if it does.
+    pub(crate) fn count(&mut self, seen: Option<&Change>, change: &Change, noise: u32) {
+        match seen {
+            None => self.same += 1,
+            Some(seen) if seen.is_like(change, noise) => self.alike += 1,
+            Some(_) => self.otherwise += 1,
+        }
+    }
+
+    fn are_some(&self) -> bool {
+        self.alike + self.otherwise + self.same > 0
+    }
+
+    /// Returns true where next to all of many pairs are the same word for word.
+    fn have_mostly_none(&self) -> bool {
+        self.same >= SHORT_AMONG && (self.alike + self.otherwise) * SHORT_AMONG < self.same
+    }
+
+    /// Returns true where so many of the pairs have a change that it is a label: it says how a page
+    /// was asked for, and stands where others were asked for in that way. A long one stands on all
+    /// pages; where each value has another, as the pages of a machine have its name in every line,
+    /// it is what they are about. One as short as a title may differ from value to value, but is on
+    /// most pages in some form. A notice that some documents have is theirs.
+    pub(crate) fn have(&self, change: &Change) -> bool {
+        let Others { alike, otherwise, same } = *self;
+        let least = match change.words() > TITLE_WORDS_MAX {
+            true => (alike + otherwise + same).div_ceil(2),
+            false => same.div_ceil(SHORT_AMONG),
+        };
+        alike >= least.max(1)
+    }
+}
+
+/// Of so many pairs without a label one at most has a short one.
+const SHORT_AMONG: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -58,19 +122,52 @@ mod tests {
         let change =
             |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20)));
         let mut changes = Changes::default();
-        assert_eq!(changes.recurs(text(1), change(1_000), 0), None);
-        assert_eq!(changes.recurs(text(1), change(1_000), 0), None, "one document is one witness");
-        assert_eq!(changes.recurs(text(2), change(2_000), 0), Some(false));
-        assert_eq!(changes.recurs(text(3), change(1_000), 0), Some(true));
+        assert_eq!(changes.recurs(text(1), change(1_000), 0), Words::Unknown);
+        let said = changes.recurs(text(1), change(1_000), 0);
+        assert_eq!(said, Words::Unknown, "one document is one witness");
+        assert_eq!(changes.recurs(text(2), change(2_000), 0), Words::Other);
+        assert_eq!(changes.recurs(text(3), change(1_000), 0), Words::Label);
         // The name of a machine in each line of its pages: another one for each machine.
         let mut named = Changes::default();
         let of_machine = |n: u64| change((n % 6 + 1) * 10_000);
-        let known = (0..12).filter(|n| named.recurs(text(10 + n), of_machine(*n), 0) == Some(true));
+        let known =
+            (0..12).filter(|n| named.recurs(text(10 + n), of_machine(*n), 0) == Words::Label);
         assert_eq!(known.count(), 0);
         for document in 4..4 + KEPT_MAX as u64 {
             changes.recurs(text(document), change(document * 1_000), 0);
         }
-        assert_eq!(changes.recurs(text(99), change(1_000), 0), Some(false), "it is long ago");
+        assert_eq!(changes.recurs(text(99), change(1_000), 0), Words::Other, "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
+    }
+
+    /// One function in twenty had a notice on one of two platforms, word for word that of others:
+    /// pairs without it were no pairs, and from the second one on it was a label.
+    #[test]
+    fn what_stands_on_a_few_pages_is_theirs_though_it_is_the_same_on_each() {
+        let text = |document: u64| {
+            Sketch::of_shingles(document * 1_000..document * 1_000 + 120).expect("it has words")
+        };
+        let notice =
+            |words: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(500..500 + words)));
+        for (words, on_one_in, are) in [
+            (24, 20, Words::Own),
+            (6, 20, Words::Own),
+            (6, 4, Words::Label),
+            (24, 4, Words::Other),
+            (24, 1, Words::Label),
+        ] {
+            let mut changes = Changes::default();
+            let mut said = Vec::new();
+            for document in 0..80 {
+                if document % on_one_in == 0 {
+                    said.push(changes.recurs(text(document), notice(words), 0));
+                } else {
+                    changes.is_same(text(document));
+                }
+            }
+            assert_eq!(said.remove(0), Words::Unknown, "nothing is known of others");
+            let later = &said[said.len().min(2)..];
+            assert!(later.iter().all(|said| *said == are), "{words} {on_one_in} {said:?}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! The book of rules as bytes, for the caller to keep: rules as JSON, samples as compact rows.
 //!
-//! Two kinds of rows, so that a checkpoint writes only what changed: one for the rules, one per
-//! site. A row of another format, or a damaged one, is refused whole; nothing is half read.
+//! Three kinds of rows, so that what is written is what has changed, however many sites have rules:
+//! one for what belongs to no site, and for each site one of its rules and one of its sample. A row
+//! of another format, or a damaged one, is refused whole; nothing is half read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,7 @@ pub enum DecodeError {
 }
 
 /// Version of the kept rules, which is not that of rule files.
-const ROWS_FORMAT: u32 = 3;
+const ROWS_FORMAT: u32 = 4;
 
 /// What kept rules of every version begin with.
 #[derive(Deserialize)]
@@ -37,34 +38,100 @@ struct Header {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Rows {
+struct Head {
     format: u32,
     version: u64,
-    entries: Vec<Entry>,
-    spending: Vec<(Site, Spending)>,
     probed: BTreeMap<Box<str>, Fetched>,
-    declared: Vec<(Site, Vec<(RuleKind, Scope)>)>,
-    #[serde(default)]
-    items: Vec<(Site, Items)>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SiteRow {
+    site: Site,
+    entries: Vec<Entry>,
+    spending: Spending,
+    declared: Vec<(RuleKind, Scope)>,
+    items: Items,
+}
+
+impl SiteRow {
+    fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+            && self.spending == Spending::default()
+            && self.declared.is_empty()
+            && self.items.is_empty()
+    }
+}
+
+/// Rules, their evidence and what probes showed, as rows to be kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RuleRows {
+    /// What belongs to no site.
+    pub head: Vec<u8>,
+    /// The row of each site; `None` where none is to be kept any more.
+    pub sites: Vec<(Site, Option<Vec<u8>>)>,
+}
+
+impl RuleRows {
+    /// Returns the rows of sites that there are.
+    pub fn of_sites(&self) -> impl Iterator<Item = &[u8]> {
+        self.sites.iter().filter_map(|(_, row)| row.as_deref())
+    }
 }
 
 impl RuleBook {
-    /// Returns the rules, their evidence and what probes showed.
-    pub fn encode_rules(&self) -> Vec<u8> {
-        let rows = Rows {
-            format: ROWS_FORMAT,
-            version: self.version,
-            entries: self.entries.values().map(Entry::kept).collect(),
-            spending: self.spending.iter().map(|(site, s)| (site.clone(), *s)).collect(),
-            probed: self.probed.clone(),
-            declared: self
-                .declared
-                .iter()
-                .map(|(site, rules)| (site.clone(), rules.iter().cloned().collect()))
-                .collect(),
-            items: self.items.iter().map(|(site, items)| (site.clone(), items.clone())).collect(),
+    /// Returns all rows.
+    pub fn encode_rules(&self) -> RuleRows {
+        let sites = self.entries.values().map(|entry| &entry.rule.site);
+        let sites = sites.chain(self.spending.keys()).chain(self.declared.keys());
+        self.rows_of(sites.chain(self.items.keys()).collect())
+    }
+
+    /// Returns the rows that have changed since the last call.
+    pub fn take_changed_rows(&mut self) -> RuleRows {
+        let touched = std::mem::take(&mut self.touched);
+        self.rows_of(touched.iter().collect())
+    }
+
+    /// Notes that the row of a site has to be kept anew.
+    pub(super) fn touch(&mut self, site: &Site) {
+        if !self.touched.contains(site) {
+            self.touched.insert(site.clone());
+        }
+    }
+
+    /// Does so for the site of each of some rules.
+    pub(super) fn touch_sites_of(&mut self, rules: &[RuleId]) {
+        for id in rules {
+            if let Some(entry) = self.entries.get(id) {
+                self.touched.insert(entry.rule.site.clone());
+            }
+        }
+    }
+
+    fn rows_of(&self, sites: BTreeSet<&Site>) -> RuleRows {
+        let head = Head { format: ROWS_FORMAT, version: self.version, probed: self.probed.clone() };
+        let mut of_site: BTreeMap<&Site, Vec<Entry>> =
+            sites.into_iter().map(|site| (site, Vec::new())).collect();
+        for entry in self.entries.values() {
+            if let Some(entries) = of_site.get_mut(&entry.rule.site) {
+                entries.push(entry.kept());
+            }
+        }
+        let row = |(site, entries): (&Site, Vec<Entry>)| {
+            let row = SiteRow {
+                site: site.clone(),
+                entries,
+                spending: self.spending.get(site).copied().unwrap_or_default(),
+                declared: self.declared.get(site).into_iter().flatten().cloned().collect(),
+                items: self.items_of(site).clone(),
+            };
+            let bytes = (!row.is_empty()).then(|| serde_json::to_vec(&row).unwrap_or_default());
+            (row.site, bytes)
         };
-        serde_json::to_vec(&rows).unwrap_or_default()
+        RuleRows {
+            head: serde_json::to_vec(&head).unwrap_or_default(),
+            sites: of_site.into_iter().map(row).collect(),
+        }
     }
 
     /// Returns the sample of one site, or `None` where there is none.
@@ -77,37 +144,50 @@ impl RuleBook {
         self.miner.sites()
     }
 
-    /// Reads back what [`RuleBook::encode_rules`] and [`RuleBook::encode_site`] returned.
+    /// Reads back what [`RuleBook::encode_rules`] and [`RuleBook::encode_site`] returned: the head,
+    /// the row of each site with rules, and the sample of each site.
     ///
     /// # Errors
     /// Returns what is damaged.
     pub fn decode<'a>(
         settings: Settings,
-        rules: &[u8],
-        sites: impl IntoIterator<Item = &'a [u8]>,
+        head: &[u8],
+        rows: impl IntoIterator<Item = &'a [u8]>,
+        samples: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<RuleBook, DecodeError> {
         let unreadable = |error: serde_json::Error| DecodeError::Rules(error.to_string());
-        let header: Header = serde_json::from_slice(rules).map_err(unreadable)?;
+        let header: Header = serde_json::from_slice(head).map_err(unreadable)?;
         if header.format != ROWS_FORMAT {
             let why = format!("format {}, where {ROWS_FORMAT} is known", header.format);
             return Err(DecodeError::Rules(why));
         }
-        let rows: Rows = serde_json::from_slice(rules).map_err(unreadable)?;
+        let head: Head = serde_json::from_slice(head).map_err(unreadable)?;
         let mut book = RuleBook::new(settings);
-        book.version = rows.version;
-        book.spending = rows.spending.into_iter().collect();
-        book.probed = rows.probed;
-        book.items = rows.items.into_iter().collect();
-        book.declared = rows
-            .declared
-            .into_iter()
-            .map(|(site, rules)| (site, rules.into_iter().collect()))
-            .collect();
-        for entry in rows.entries {
-            entry.rule.check().map_err(|error| DecodeError::Rules(error.to_string()))?;
-            book.entries.insert(entry.rule.id, entry);
+        book.version = head.version;
+        book.probed = head.probed;
+        for row in rows {
+            let row: SiteRow = serde_json::from_slice(row).map_err(unreadable)?;
+            let site = row.site;
+            for entry in row.entries {
+                entry.rule.check().map_err(|error| DecodeError::Rules(error.to_string()))?;
+                if entry.rule.site != site {
+                    let why =
+                        format!("rule {} is of {}, not {site}", entry.rule.id, entry.rule.site);
+                    return Err(DecodeError::Rules(why));
+                }
+                book.entries.insert(entry.rule.id, entry);
+            }
+            if row.spending != Spending::default() {
+                book.spending.insert(site.clone(), row.spending);
+            }
+            if !row.declared.is_empty() {
+                book.declared.insert(site.clone(), row.declared.into_iter().collect());
+            }
+            if !row.items.is_empty() {
+                book.items.insert(site, row.items);
+            }
         }
-        for bytes in sites {
+        for bytes in samples {
             let (site, window) = decode_window(bytes)?;
             book.miner.restore(site, window);
         }
@@ -309,7 +389,11 @@ mod tests {
     use crate::url::CrawlUrl;
 
     fn book() -> RuleBook {
+        use crate::clock::Timestamp;
+        use crate::dust::rule::{Rule, Source};
         let mut book = RuleBook::new(Settings::default());
+        let (site, kind) = (Site::new("example.com"), RuleKind::drop(vec!["sid".to_owned()], None));
+        book.import(vec![Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)]);
         for i in 0..50u64 {
             let url = CrawlUrl::parse(&format!("http://example.com/{i}?sid={i}")).unwrap();
             let target = CrawlUrl::parse("http://example.com/target").unwrap();
@@ -349,7 +433,8 @@ mod tests {
         let book = book();
         let site = Site::new("example.com");
         let (rules, window) = (book.encode_rules(), book.encode_site(&site).unwrap());
-        let again = RuleBook::decode(Settings::default(), &rules, [&window[..]]).unwrap();
+        let (head, rows) = (&rules.head, rules.of_sites());
+        let again = RuleBook::decode(Settings::default(), head, rows, [&window[..]]).unwrap();
         assert_eq!(again.encode_rules(), rules);
         assert_eq!(again.encode_site(&site).unwrap(), window);
         let share = |book: &RuleBook| book.miner.window(&site).map(Window::duplicate_share);
@@ -382,13 +467,24 @@ mod tests {
             bytes[at] ^= 0xff;
             let _ = decode_window(&bytes);
         }
-        assert!(RuleBook::decode(Settings::default(), b"{}", []).is_err());
+        let RuleRows { head, sites } = book.encode_rules();
+        let row = sites[0].1.as_deref().unwrap();
+        let decoded = |head: &[u8], row: &[u8]| {
+            RuleBook::decode(Settings::default(), head, [row], []).map(|_| ())
+        };
+        assert_eq!(decoded(&head, row), Ok(()));
+        assert!(decoded(b"{}", row).is_err() && decoded(&head, b"{}").is_err());
+        assert!(decoded(&head, &row[..row.len() - 1]).is_err());
+        let moved = String::from_utf8(row.to_vec()).unwrap();
+        let moved = moved.replacen("example.com", "example.org", 1);
+        let why = decoded(&head, moved.as_bytes()).unwrap_err().to_string();
+        assert!(why.contains("example.com, not example.org"), "{why}");
     }
 
     #[test]
     fn rules_kept_by_another_version_are_refused_by_their_format() {
         let kept = br#"{"format":1,"entries":[{"proven":[1,2]}]}"#;
-        let refused = RuleBook::decode(Settings::default(), kept, []).map(|_| ());
+        let refused = RuleBook::decode(Settings::default(), kept, [], []).map(|_| ());
         let why = format!("format 1, where {ROWS_FORMAT} is known");
         assert_eq!(refused, Err(DecodeError::Rules(why)));
     }

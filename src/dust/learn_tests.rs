@@ -272,7 +272,7 @@ fn samples_of_many_sites_have_one_bound_and_what_is_dropped_is_told_once() {
     let of = |site: u64, page: u64| {
         CrawlUrl::parse(&format!("http://site{site:04}.test/page/{page}")).unwrap()
     };
-    let mut forgotten = Vec::new();
+    let (mut forgotten, mut rows) = (Vec::new(), BTreeMap::new());
     for site in 0..1_000 {
         for number in 0..5 {
             let observation = page(of(site, number), text(site * 5 + number));
@@ -281,6 +281,8 @@ fn samples_of_many_sites_have_one_bound_and_what_is_dropped_is_told_once() {
             book.observe(&Observation { status, ..observation });
         }
         forgotten.extend(book.take_forgotten());
+        keep_changed_rows(&mut book, &mut rows);
+        assert!(rows.len() <= 100, "no more is kept of rules");
         assert!(book.sites().count() <= 100);
     }
     let kept: BTreeSet<Site> = book.sites().cloned().collect();
@@ -296,7 +298,8 @@ fn samples_of_many_sites_have_one_bound_and_what_is_dropped_is_told_once() {
     let mut settings = Settings::default();
     settings.miner.pages_total = 10;
     let windows = rows.iter().map(Vec::as_slice);
-    let mut book = RuleBook::decode(settings, &book.encode_rules(), windows).unwrap();
+    let rules = book.encode_rules();
+    let mut book = RuleBook::decode(settings, &rules.head, rules.of_sites(), windows).unwrap();
     let left: Vec<&Site> = book.sites().collect();
     assert_eq!(left, [&of(998, 0).site(), &of(999, 0).site()]);
     assert_eq!(book.take_forgotten().len(), 26);
@@ -380,10 +383,13 @@ fn trials_survive_a_restart() {
     let mut book = RuleBook::new(Settings::default());
     model.crawl(forum_log()).iter().for_each(|observation| book.observe(observation));
     book.mine(&site, Timestamp::ZERO).unwrap();
+    let mut kept = BTreeMap::new();
     for round in 0..500 {
         let window = book.encode_site(&site).unwrap();
         let rules = book.encode_rules();
-        book = RuleBook::decode(Settings::default(), &rules, [&window[..]]).unwrap();
+        keep_changed_rows(&mut book, &mut kept);
+        let (head, rows) = (&rules.head, rules.of_sites());
+        book = RuleBook::decode(Settings::default(), head, rows, [&window[..]]).unwrap();
         let probes = book.next_probes(Timestamp::ZERO, &site, 2, &|_| true).unwrap();
         if probes.is_empty() {
             break;
@@ -507,6 +513,18 @@ fn a_rule_that_fails_as_seldom_in_a_part_as_in_others_falls() {
     assert!(holds_after(11, 3) && !holds_after(12, 3), "so it fails in most of a part");
 }
 
+/// Keeps the rows of a book that have changed, as the state does: they are all its rows.
+fn keep_changed_rows(book: &mut RuleBook, kept: &mut BTreeMap<Site, Vec<u8>>) {
+    for (site, row) in book.take_changed_rows().sites {
+        match row {
+            Some(row) => drop(kept.insert(site, row)),
+            None => drop(kept.remove(&site)),
+        }
+    }
+    let all = book.encode_rules();
+    assert!(all.of_sites().eq(kept.values().map(Vec::as_slice)), "what changed was kept");
+}
+
 /// Crawls a model site as the loop does: what has the key of a known page is set aside, and fetched
 /// where that proves a rule. Returns the book, and the URLs that were fetched.
 fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
@@ -516,6 +534,7 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
     let mut aside: Vec<(CrawlUrl, CrawlUrl)> = Vec::new();
     let mut fetched = Vec::new();
     let mut todo: Vec<CrawlUrl> = tails.iter().rev().map(|tail| url(tail)).collect();
+    let mut kept = BTreeMap::new();
     while !todo.is_empty() || !aside.is_empty() {
         let at_the_end = todo.is_empty();
         let Some(own) = todo.pop().or_else(|| {
@@ -557,8 +576,20 @@ fn crawl_by_pairs(model: Model, tails: &[String]) -> (RuleBook, Vec<CrawlUrl>) {
         for site in book.take_due() {
             book.mine(&site, Timestamp::ZERO).unwrap();
         }
+        if fetched.len().is_multiple_of(7) {
+            keep_changed_rows(&mut book, &mut kept);
+        }
         if let Some(new) = book.take_rule_set().unwrap() {
             set = new;
+            let whole = book.rule_set().unwrap();
+            for url in fetched.iter().rev().take(20) {
+                let says = |set: &RuleSet| {
+                    let rules = set.canonize(url).rules;
+                    let (audits, open) = (set.audits(url, &rules), set.must_prove(url, &rules));
+                    (set.version(), audits, open, set.least_agreed(&rules), rules)
+                };
+                assert_eq!(says(&set), says(&whole), "made from the last one, it is the same");
+            }
             // What stood for a key of a rule that fell stands for nothing.
             let fallen = book.take_events().iter().any(RuleEvent::readmits);
             if fallen {
@@ -1099,7 +1130,7 @@ fn a_rule_is_asked_for_in_each_view_and_not_on_each_page() {
     let told = rules.iter().filter(|rule| !rule.limits.items.is_empty());
     assert_eq!(told.count(), 0, "who has the rule alone need not know: it failed nowhere");
     let kept = shown.book.encode_rules();
-    let again = RuleBook::decode(Settings::default(), &kept, []).unwrap();
+    let again = RuleBook::decode(Settings::default(), &kept.head, kept.of_sites(), []).unwrap();
     assert_eq!(again.encode_rules(), kept);
     let set = again.proving_by_pairs().take_rule_set().unwrap().expect("it has a rule");
     let known = set.must_prove(&url(&format!("/wiki?id={}&sid=7", named(99))), &[sid]);

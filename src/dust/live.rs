@@ -36,28 +36,52 @@ const ODDS_TRUSTED: f64 = 0.1;
 /// One million, the unit of the audit share.
 const MILLION: u64 = 1_000_000;
 
-/// All enforced rules of one version.
-#[derive(Debug, Default)]
+/// All enforced rules of one version. A copy shares what it holds with the original, so that the
+/// next version costs what has changed, and not what all sites have.
+#[derive(Clone, Debug, Default)]
 pub struct RuleSet {
     version: u64,
-    rules: Vec<Arc<Rule>>,
+    rules: BTreeMap<RuleId, Known>,
     sites: HashedMap<OfSite>,
     audit_per_million: u32,
-    /// Rules whose last audits raised a doubt, sorted.
-    doubted: Vec<RuleId>,
-    /// What is known of rules that are not proved everywhere alike.
-    standings: BTreeMap<RuleId, Standing>,
+}
+
+/// A rule, and what is known of it.
+#[derive(Clone, Debug)]
+struct Known {
+    rule: Arc<Rule>,
+    /// None where it is proved everywhere alike.
+    standing: Option<Arc<Standing>>,
+    /// Its last audits raised a doubt.
+    is_doubted: bool,
 }
 
 /// The rules of one site.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct OfSite {
     site: Site,
     /// They hold for hosts below its name, too.
     below: bool,
-    rules: SiteRules,
+    rules: Arc<SiteRules>,
+    ids: Arc<[RuleId]>,
     /// Parameters that name its items.
-    items: Items,
+    items: Arc<Items>,
+}
+
+impl OfSite {
+    fn compile(site: &Site, rules: &[&Rule]) -> Result<OfSite, RuleError> {
+        Ok(OfSite {
+            site: site.clone(),
+            below: site.has_hosts_below(),
+            rules: Arc::new(SiteRules::compile(rules.iter().copied())?),
+            ids: rules.iter().map(|rule| rule.id).collect(),
+            items: Arc::default(),
+        })
+    }
+}
+
+fn hash_of(site: &Site) -> u64 {
+    xxh3_64(site.as_str().as_bytes())
 }
 
 /// What is known of one rule of a set.
@@ -139,47 +163,67 @@ impl RuleSet {
         }
         let mut sites = HashedMap::default();
         for (site, rules) in by_site {
-            let rules = SiteRules::compile(rules)?;
-            let hash = xxh3_64(site.as_str().as_bytes());
-            let (site, below) = (site.clone(), site.has_hosts_below());
-            sites.insert(hash, OfSite { site, below, rules, items: Items::new() });
+            sites.insert(hash_of(site), OfSite::compile(site, &rules)?);
         }
+        let known = |rule: Arc<Rule>| Known { rule, standing: None, is_doubted: false };
+        let rules = rules.into_iter().map(|rule| (rule.id, known(rule))).collect();
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
-        Ok(RuleSet {
-            version,
-            rules,
-            sites,
-            audit_per_million,
-            doubted: Vec::new(),
-            standings: BTreeMap::new(),
-        })
+        Ok(RuleSet { version, rules, sites, audit_per_million })
+    }
+
+    /// Returns the next version, in which one site has these rules, and no others.
+    ///
+    /// # Errors
+    /// Returns the first rule that cannot be used.
+    pub(crate) fn with_site(
+        mut self,
+        version: u64,
+        site: &Site,
+        rules: Vec<Arc<Rule>>,
+    ) -> Result<RuleSet, RuleError> {
+        self.version = version;
+        if let Some(before) = self.sites.remove(&hash_of(site)) {
+            for id in before.ids.iter() {
+                self.rules.remove(id);
+            }
+        }
+        if !rules.is_empty() {
+            let of_site: Vec<&Rule> = rules.iter().map(|rule| &**rule).collect();
+            self.sites.insert(hash_of(site), OfSite::compile(site, &of_site)?);
+        }
+        for rule in rules {
+            self.rules.insert(rule.id, Known { rule, standing: None, is_doubted: false });
+        }
+        Ok(self)
     }
 
     /// Keeps to what each rule says of how far it is proved.
     pub fn limited(self) -> RuleSet {
-        let limited = self.rules.iter().filter(|rule| !rule.limits.is_none());
-        let standings: Vec<_> =
-            limited.clone().map(|rule| (rule.id, rule.limits.standing())).collect();
-        let items: Vec<_> =
-            limited.map(|rule| (rule.site.clone(), rule.limits.items.clone())).collect();
+        let limited: Vec<Arc<Rule>> =
+            self.rules().filter(|rule| !rule.limits.is_none()).cloned().collect();
+        let standings = limited.iter().map(|rule| (rule.id, rule.limits.standing()));
+        let items = limited.iter().map(|rule| (rule.site.clone(), rule.limits.items.clone()));
         self.standing(standings).naming_items(items)
     }
 
     /// Says which parameters name the items of sites; what is said of a site twice is added up.
     pub(crate) fn naming_items(mut self, of: impl IntoIterator<Item = (Site, Items)>) -> RuleSet {
         for (site, items) in of {
-            if let Some(of) = self.sites.get_mut(&xxh3_64(site.as_str().as_bytes())) {
-                of.items.extend(items);
+            if let Some(of) = self.sites.get_mut(&hash_of(&site)) {
+                Arc::make_mut(&mut of.items).extend(items);
             }
         }
         self
     }
 
-    /// Names the rules whose last audits raised a doubt: half of what they suppress is fetched
-    /// until the doubt is gone, or the rule.
+    /// Names rules of the set whose last audits raised a doubt: half of what they suppress is
+    /// fetched until the doubt is gone, or the rule.
     pub fn doubting(mut self, rules: impl IntoIterator<Item = RuleId>) -> RuleSet {
-        self.doubted = rules.into_iter().collect();
-        self.doubted.sort_unstable();
+        for id in rules {
+            if let Some(known) = self.rules.get_mut(&id) {
+                known.is_doubted = true;
+            }
+        }
         self
     }
 
@@ -188,8 +232,16 @@ impl RuleSet {
         mut self,
         rules: impl IntoIterator<Item = (RuleId, Standing)>,
     ) -> RuleSet {
-        self.standings = rules.into_iter().collect();
+        for (id, standing) in rules {
+            if let Some(known) = self.rules.get_mut(&id) {
+                known.standing = Some(Arc::new(standing));
+            }
+        }
         self
+    }
+
+    fn standing_of(&self, rule: &RuleId) -> Option<&Standing> {
+        self.rules.get(rule)?.standing.as_deref()
     }
 
     /// Returns true where one of these rules is on trial, or not proved in this URL's places or for
@@ -197,7 +249,7 @@ impl RuleSet {
     /// that proves them.
     pub fn must_prove(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
         let here = LazyCell::new(|| self.places_of(url));
-        let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        let mut standings = rules.iter().filter_map(|rule| self.standing_of(rule));
         standings.any(|of| of.on_trial || of.is_open_in(*here) || of.is_open_for(url))
     }
 
@@ -258,7 +310,7 @@ impl RuleSet {
 
     /// Returns how many pairs have agreed on that of these rules of which the fewest have.
     pub(crate) fn least_agreed(&self, rules: &[RuleId]) -> u32 {
-        let agreed = |rule| self.standings.get(rule).map_or(u32::MAX, |of| of.agreed);
+        let agreed = |rule| self.standing_of(rule).map_or(u32::MAX, |of| of.agreed);
         rules.iter().map(agreed).min().unwrap_or(u32::MAX)
     }
 
@@ -270,7 +322,7 @@ impl RuleSet {
     }
 
     fn places_of(&self, url: &CrawlUrl) -> Places {
-        let items = self.site_of(url.host_str()).map_or(&NO_ITEMS, |of| &of.items);
+        let items = self.site_of(url.host_str()).map_or(&NO_ITEMS, |of| &*of.items);
         places(url, &self.canonize(url).key, items)
     }
 
@@ -286,7 +338,7 @@ impl RuleSet {
     pub(crate) fn open_at(&self, url: &CrawlUrl, rules: &[RuleId]) -> Vec<u64> {
         let here = self.places_of(url);
         let mut open = Vec::new();
-        for standing in rules.iter().filter_map(|rule| self.standings.get(rule)) {
+        for standing in rules.iter().filter_map(|rule| self.standing_of(rule)) {
             let Some(proven) = &standing.proven else { continue };
             open.extend(proven.unproven_values(url));
             open.extend(standing.open_in(here));
@@ -297,7 +349,7 @@ impl RuleSet {
     /// Returns true where a rule of the set is on trial, proved in some places or for some values
     /// only, or refuted in some.
     pub fn is_limited(&self, rule: RuleId) -> bool {
-        self.standings.get(&rule).is_some_and(|standing| {
+        self.standing_of(&rule).is_some_and(|standing| {
             let proven = standing.proven.as_ref();
             standing.on_trial
                 || !standing.refused.is_empty()
@@ -308,7 +360,7 @@ impl RuleSet {
     /// Returns true where one of these rules failed in the places of this URL, so that nothing is
     /// suppressed there.
     pub fn is_refused(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        let mut standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        let mut standings = rules.iter().filter_map(|rule| self.standing_of(rule));
         standings.any(|standing| {
             !standing.refused.is_empty()
                 && self.places_of(url).iter().any(|place| standing.refused.contains(place))
@@ -318,19 +370,19 @@ impl RuleSet {
     /// Returns true where one of these rules is so likely wrong that its failure needs no second
     /// look.
     pub(crate) fn distrusts(&self, rules: &[RuleId]) -> bool {
-        let mut odds = rules.iter().filter_map(|rule| self.standings.get(rule)?.odds);
+        let mut odds = rules.iter().filter_map(|rule| self.standing_of(rule)?.odds);
         odds.any(|odds| odds >= ODDS_DISTRUSTED)
     }
 
     /// Returns true where the last audits of a rule raised a doubt.
     pub fn doubts(&self, rule: RuleId) -> bool {
-        self.doubted.binary_search(&rule).is_ok()
+        self.rules.get(&rule).is_some_and(|known| known.is_doubted)
     }
 
     /// Returns how many more of the URLs that a rule has hidden are to be fetched, by what is known
     /// of its site by now: as many as would have been, had that been known from the first one on.
     pub(crate) fn wants(&self, rule: RuleId, hidden: usize, settings: &Settings) -> usize {
-        let Some(standing) = self.standings.get(&rule) else { return 0 };
+        let Some(standing) = self.standing_of(&rule) else { return 0 };
         let Some(odds) = standing.odds else { return 0 };
         let hidden = u32::try_from(hidden).unwrap_or(u32::MAX);
         let needed = settings.agreed_among(hidden.saturating_add(standing.agreed), odds);
@@ -342,14 +394,24 @@ impl RuleSet {
         self.version
     }
 
-    /// Returns the rules of this version.
-    pub fn rules(&self) -> &[Arc<Rule>] {
-        &self.rules
+    /// Returns the rules of this version, in the order of their ids.
+    pub fn rules(&self) -> impl Iterator<Item = &Arc<Rule>> {
+        self.rules.values().map(|known| &known.rule)
+    }
+
+    /// Returns the number of rules.
+    pub fn len(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// Returns true for a set without rules.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
     }
 
     /// Returns a rule of this version.
     pub fn rule(&self, id: RuleId) -> Option<&Arc<Rule>> {
-        self.rules.iter().find(|rule| rule.id == id)
+        self.rules.get(&id).map(|known| &known.rule)
     }
 
     /// Returns the key of a URL. Canonizing a key returns the key.
@@ -374,13 +436,13 @@ impl RuleSet {
         let mut applied = [one.rules, two.rules].concat();
         applied.dedup();
         if let [rule] = applied[..]
-            && self.standings.get(&rule).is_none_or(|of| !of.on_trial)
+            && self.standing_of(&rule).is_none_or(|of| !of.on_trial)
         {
             return Some(applied);
         }
         let Some(rules) = self.rules_of(url.host_str()) else { return Some(Vec::new()) };
         let order = |rule: &RuleId| {
-            let standing = self.standings.get(rule);
+            let standing = self.standing_of(rule);
             let agreed = standing.map_or(u32::MAX, |of| of.agreed);
             (standing.is_none_or(|of| !of.on_trial), agreed, *rule)
         };
@@ -435,7 +497,7 @@ impl RuleSet {
     fn audited_per_million(&self, url: &CrawlUrl, rules: &[RuleId]) -> u64 {
         let doubted = rules.iter().any(|rule| self.doubts(*rule));
         let here = LazyCell::new(|| self.places_of(url));
-        let standings = rules.iter().filter_map(|rule| self.standings.get(rule));
+        let standings = rules.iter().filter_map(|rule| self.standing_of(rule));
         let shares = standings.filter_map(|standing| standing.share_of(url, || *here));
         // The rule that is known least decides.
         let share = shares.map(|share| (share * MILLION as f64) as u64).max();
@@ -444,7 +506,7 @@ impl RuleSet {
     }
 
     fn rules_of(&self, host: &str) -> Option<&SiteRules> {
-        self.site_of(host).map(|of| &of.rules)
+        self.site_of(host).map(|of| &*of.rules)
     }
 
     /// Finds the site of a host without knowing where its registrable domain begins: every suffix

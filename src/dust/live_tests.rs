@@ -136,7 +136,7 @@ fn other_sites_are_untouched_and_publishing_swaps_the_whole_set() {
     let before = live.snapshot();
     live.publish(set(&[drop("sid")]));
     assert_eq!((before.version(), live.snapshot().version()), (0, 1));
-    assert!(before.rules().is_empty());
+    assert!(before.is_empty());
 }
 
 #[test]
@@ -248,13 +248,37 @@ fn rules_of_a_public_suffix_hold_for_no_host_below_it() {
 
 #[test]
 fn half_of_what_a_doubted_rule_suppresses_is_fetched() {
-    let doubted = RuleId(7);
-    let set = RuleSet::compile(1, Vec::new(), 0.01).unwrap().doubting([doubted]);
+    let rules = [drop("a"), drop("b")];
+    let [doubted, sound] = [rules[0].id, rules[1].id];
+    let set = set(&rules).doubting([doubted]);
     let count = |rules: &[RuleId]| {
         let urls = (0..10_000).map(|n| CrawlUrl::parse(&format!("http://a.example/{n}")).unwrap());
         urls.filter(|url| set.audits(url, rules)).count()
     };
-    let (plain, often) = (count(&[RuleId(8)]), count(&[RuleId(8), doubted]));
+    let (plain, often) = (count(&[sound]), count(&[sound, doubted]));
     assert!((50..200).contains(&plain), "{plain}");
     assert!((4_800..5_200).contains(&often), "{often}");
+}
+
+#[test]
+fn the_next_version_differs_in_the_sites_that_changed() {
+    let drop = |site: &str, name: &str| {
+        let kind = RuleKind::drop(vec![name.to_owned()], None);
+        Arc::new(Rule::new(Site::new(site), kind, Scope::default(), Source::Mined, Timestamp::ZERO))
+    };
+    let url = |site: &str| CrawlUrl::parse(&format!("http://{site}/p?a=1&b=2")).unwrap();
+    let [one, two] = ["one.example", "two.example"];
+    let (old, new, other) = (drop(one, "a"), drop(one, "b"), drop(two, "a"));
+    let first = RuleSet::compile(1, vec![old.clone(), other.clone()], 0.0).unwrap();
+    let first = first.doubting([old.id, other.id]);
+    let next = first.clone().with_site(2, &Site::new(one), vec![new.clone()]).unwrap();
+    let key = |set: &RuleSet, site| set.canonize(&url(site)).key.to_string();
+    assert_eq!(key(&first, one), "http://one.example/p?b=2", "a version does not change");
+    assert_eq!(key(&next, one), "http://one.example/p?a=1");
+    assert_eq!(key(&next, two), "http://two.example/p?b=2");
+    assert_eq!((next.version(), next.len()), (2, 2));
+    assert!(next.rule(old.id).is_none() && next.rule(new.id).is_some());
+    assert!(!next.doubts(new.id) && next.doubts(other.id));
+    let last = next.with_site(3, &Site::new(one), Vec::new()).unwrap();
+    assert!(!last.knows(one) && last.knows(two));
 }

@@ -45,7 +45,7 @@ pub mod validate;
 
 pub use crate::url::query::Separator;
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
-pub(crate) use changes::Changes;
+pub(crate) use changes::{Changes, Words};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
 #[cfg(test)]

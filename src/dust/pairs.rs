@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
-use super::changes::is_common;
+use super::changes::Others;
 use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{needed, rewrite};
@@ -269,7 +269,7 @@ impl RuleBook {
     pub fn proving_by_pairs(mut self) -> RuleBook {
         self.by_pairs = true;
         self.miner.take_small_rules();
-        self.changed = true;
+        self.is_whole_due = true;
         self
     }
 
@@ -285,6 +285,7 @@ impl RuleBook {
         let site = first.rule.site.clone();
         let mut candidates = candidates;
         candidates.sort_by_key(|id| (std::cmp::Reverse(self.support(*id)), *id));
+        self.touch(&site);
         self.note_items(&site);
         let room = self.make_room(&site, &candidates, now);
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
@@ -369,6 +370,8 @@ impl RuleBook {
             for id in doubted {
                 if let Some(entry) = self.entries.get_mut(&id) {
                     entry.doubted = true;
+                    self.stale.insert(site.clone());
+                    self.touched.insert(site.clone());
                 }
             }
         }
@@ -406,7 +409,9 @@ impl RuleBook {
         let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
         let standing = pairs.standing(told, elsewhere, settings);
         // A place is proved as soon as one of its URLs is.
-        self.changed |= finding == Finding::Same;
+        if finding == Finding::Same {
+            self.stale.insert(entry.rule.site.clone());
+        }
         match standing {
             Standing::Open => {}
             Standing::Accepted => {
@@ -505,10 +510,11 @@ impl RuleBook {
         // What only one document shows is no label; the first one that does is known by the others.
         for (url, key, witness, change) in &agreed {
             let is_label = |change: &Change| {
-                let others = agreed.iter().take(LABELS_MAX).filter(|(_, _, of, _)| of != witness);
-                let seen: Vec<&Change> = others.filter_map(|(.., seen)| seen.as_ref()).collect();
-                let alike = seen.iter().filter(|seen| seen.is_like(change, 0)).count();
-                is_common(change, alike, seen.len())
+                let mut others = Others::default();
+                let of_others =
+                    agreed.iter().take(LABELS_MAX).filter(|(_, _, of, _)| of != witness);
+                of_others.for_each(|(.., seen)| others.count(seen.as_ref(), change, 0));
+                others.have(change)
             };
             if change.as_ref().is_some_and(|change| !is_label(change)) {
                 continue;

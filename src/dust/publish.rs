@@ -15,6 +15,10 @@ use crate::url::{CrawlUrl, Host, Site};
 /// for a few directories. One place in which that fails, and each is looked at again.
 const ALIAS_PLACES_MAX: usize = 15;
 
+/// Every so many versions the whole set is made anew: in between, the rules of a site are told what
+/// other sites have shown of rules like them when something is new on their own.
+const WHOLE_EVERY: u64 = 64;
+
 /// Returns in how many places a rule must be proved before it is taken to hold in all.
 fn places_max(entry: &Entry) -> usize {
     let is_alias = match &entry.rule.rule {
@@ -33,26 +37,42 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub fn take_rule_set(&mut self) -> Result<Option<RuleSet>, RuleError> {
-        if !std::mem::take(&mut self.changed) {
+        let is_whole_due = std::mem::take(&mut self.is_whole_due);
+        if self.stale.is_empty() && !is_whole_due {
             return Ok(None);
         }
         if self.by_pairs {
             self.doubt()?;
         }
+        let stale = std::mem::take(&mut self.stale);
+        let is_stale = |site: &Site| stale.contains(site);
+        self.version += 1;
+        let is_whole = is_whole_due || self.version.is_multiple_of(WHOLE_EVERY);
+        let last = self.published.take().filter(|_| !is_whole);
         let hiding = self.entries.values().filter(|entry| entry.rule.state.hides());
+        let hiding = hiding.filter(|entry| last.is_none() || is_stale(&entry.rule.site));
         let sites: BTreeSet<Site> = hiding.map(|entry| entry.rule.site.clone()).collect();
         sites.iter().for_each(|site| self.note_items(site));
-        self.version += 1;
-        self.rule_set().map(Some)
+        let set = match last {
+            Some(last) => self.next_set(last, &stale)?,
+            None => self.rule_set()?,
+        };
+        self.published = Some(set.clone());
+        Ok(Some(set))
+    }
+
+    /// Notes that the next rule set has something else to say of a site.
+    pub(super) fn note_stale(&mut self, site: &Site) {
+        self.stale.insert(site.clone());
     }
 
     /// Returns pages of the sample that rules of a set give another key, each with that key, where
     /// the set is the first one with the rule: they were fetched before it was found, and stand for
     /// the other URLs of their keys. The first page of a key is named.
     pub fn take_new_keys(&mut self, set: &RuleSet) -> Vec<(CrawlUrl, CrawlUrl)> {
-        let ids: BTreeSet<RuleId> = set.rules().iter().map(|rule| rule.id).collect();
+        let ids: BTreeSet<RuleId> = set.rules().map(|rule| rule.id).collect();
         let new: BTreeSet<RuleId> = ids.difference(&self.told_keys).copied().collect();
-        let found = set.rules().iter().filter(|rule| new.contains(&rule.id));
+        let found = set.rules().filter(|rule| new.contains(&rule.id));
         let sites: BTreeSet<&Site> = found.map(|rule| &rule.site).collect();
         let windows = sites.into_iter().filter_map(|site| self.miner.window(site));
         let mut keys: BTreeMap<CrawlUrl, CrawlUrl> = BTreeMap::new();
@@ -73,29 +93,63 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
+        let entries: Vec<&Entry> =
+            self.entries.values().filter(|entry| self.is_applied(entry)).collect();
+        let rules = entries.iter().map(|entry| Arc::new(entry.rule.clone())).collect();
+        let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
+        let items = self.items.iter().map(|(site, items)| (site.clone(), items.clone()));
+        Ok(self.told_of(set, &entries).naming_items(items))
+    }
+
+    /// Returns the set that comes after another one of this book, where some sites have changed.
+    fn next_set(&self, last: RuleSet, stale: &BTreeSet<Site>) -> Result<RuleSet, RuleError> {
+        let mut of_site: BTreeMap<&Site, Vec<&Entry>> =
+            stale.iter().map(|site| (site, Vec::new())).collect();
+        for entry in self.entries.values().filter(|entry| self.is_applied(entry)) {
+            if let Some(entries) = of_site.get_mut(&entry.rule.site) {
+                entries.push(entry);
+            }
+        }
+        let mut set = last;
+        for (site, entries) in &of_site {
+            let rules = entries.iter().map(|entry| Arc::new(entry.rule.clone())).collect();
+            set = set.with_site(self.version, site, rules)?;
+        }
+        let entries: Vec<&Entry> = of_site.into_values().flatten().collect();
+        let items =
+            stale.iter().filter_map(|site| Some((site.clone(), self.items.get(site)?.clone())));
+        Ok(self.told_of(set, &entries).naming_items(items))
+    }
+
+    fn is_applied(&self, entry: &Entry) -> bool {
+        entry.rule.state == RuleState::Enforced || self.is_tried(entry)
+    }
+
+    fn is_tried(&self, entry: &Entry) -> bool {
+        self.by_pairs && entry.rule.state == RuleState::Shadow
+    }
+
+    /// Tells a set how far some of its rules are proved.
+    fn told_of(&self, set: RuleSet, entries: &[&Entry]) -> RuleSet {
         let settings = &self.settings.validate;
-        let tried = |entry: &Entry| self.by_pairs && entry.rule.state == RuleState::Shadow;
-        let applied = |e: &&Entry| e.rule.state == RuleState::Enforced || tried(e);
-        let entries = || self.entries.values().filter(applied);
-        let rules = entries().map(|entry| Arc::new(entry.rule.clone())).collect();
-        let set = RuleSet::compile(self.version, rules, settings.audit_share)?;
-        let doubted = entries().filter(|entry| entry.audit.sum > 0.0);
-        let set = set.doubting(doubted.map(|entry| entry.rule.id));
-        let mut pool: BTreeMap<(&RuleKind, &Scope), u32> = BTreeMap::new();
-        for entry in entries() {
-            *pool.entry((&entry.rule.rule, &entry.rule.scope)).or_default() += entry.agreed();
+        let mut pool: BTreeMap<(&RuleKind, &Scope), u32> =
+            entries.iter().map(|entry| ((&entry.rule.rule, &entry.rule.scope), 0)).collect();
+        for entry in self.entries.values().filter(|entry| self.is_applied(entry)) {
+            if let Some(agreed) = pool.get_mut(&(&entry.rule.rule, &entry.rule.scope)) {
+                *agreed += entry.agreed();
+            }
         }
         let pooled = |entry: &Entry| {
             let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
             (all - entry.agreed()) / POOLED
         };
         let records = self.record_of_shapes();
-        let standings = entries().map(|entry| {
+        let standings = entries.iter().map(|entry| {
             let everywhere = entry.proven.as_ref().is_none_or(|p| p.places() >= places_max(entry));
             let (pooled, odds) = (pooled(entry), records.odds_wrong(entry));
             let agreed = entry.agreed() + pooled;
             let standing = live::Standing {
-                on_trial: tried(entry),
+                on_trial: self.is_tried(entry),
                 proven: entry.proven.clone(),
                 everywhere,
                 refused: entry.refused.clone(),
@@ -110,7 +164,8 @@ impl RuleBook {
             };
             (entry.rule.id, standing)
         });
-        let items = self.items.iter().map(|(site, items)| (site.clone(), items.clone()));
-        Ok(set.standing(standings).naming_items(items))
+        let doubted = entries.iter().filter(|entry| entry.audit.sum > 0.0);
+        let doubted = doubted.map(|entry| entry.rule.id);
+        set.standing(standings).doubting(doubted)
     }
 }

@@ -7,7 +7,7 @@ use super::safe;
 use crate::content::near::NearSettings;
 use crate::crawl::dups::{self, Exact, HostRow, Nearly};
 use crate::db::families::meta::{self, Counters, Session};
-use crate::db::families::{hosts, urls};
+use crate::db::families::{dust as learned, hosts, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{self, Rule, RuleBook};
 use crate::frontier::{HostStatus, UrlRecord, UrlState};
@@ -123,8 +123,8 @@ impl StateFacts {
             ..StateFacts::default()
         };
         // A rule book of another version says nothing here; `crawler dust rules` tells why.
-        if let Some(bytes) = meta::rule_book(db)?
-            && let Ok(book) = RuleBook::decode(dust, &bytes, [])
+        if let Some(stored) = learned::rules(db)?
+            && let Ok(book) = RuleBook::decode(dust, &stored.head, stored.of_sites(), [])
         {
             facts.rules = book.rules_as_proved();
         }

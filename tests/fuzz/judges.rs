@@ -159,7 +159,7 @@ pub fn rules(bytes: &[u8]) {
     book.import(file.rules);
     let _ = book.rule_set();
     let stored = book.encode_rules();
-    RuleBook::decode(Default::default(), &stored, std::iter::empty::<&[u8]>())
+    RuleBook::decode(Default::default(), &stored.head, stored.of_sites(), [])
         .expect("what is stored can be read");
 }
 
@@ -196,7 +196,13 @@ pub fn rows(bytes: &[u8]) {
         let again = History::decode(&history.encode()).expect("what is written can be read");
         assert_eq!(again.encode(), history.encode());
     }
-    if let Ok(book) = RuleBook::decode(Default::default(), bytes, std::iter::empty::<&[u8]>()) {
+    let head = RuleBook::new(Default::default()).encode_rules().head;
+    let books = [
+        RuleBook::decode(Default::default(), bytes, [], []),
+        RuleBook::decode(Default::default(), &head, [bytes], []),
+        RuleBook::decode(Default::default(), &head, [], [bytes]),
+    ];
+    for book in books.into_iter().flatten() {
         let _ = book.rule_set().map(|set: RuleSet| set.version());
     }
 }

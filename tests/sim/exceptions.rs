@@ -208,6 +208,34 @@ fn manual(url: &CrawlUrl, listed: bool) -> Shown {
     Some((document, page(&name("leaf", n), &format!("{around}<p>{text}</p>"))))
 }
 
+/// A manual in two releases, of which half of the pages have the same notice; of one in twenty the
+/// first release has not what the second one has, or the other way round.
+fn releases(url: &CrawlUrl) -> Shown {
+    const PAGES: u64 = 400;
+    if url.path() == "/" {
+        let links = (0..40).map(|n| link(&format!("/part/{n}"), &name("part", n)));
+        return Some(("home".into(), page("Manual", &links.collect::<String>())));
+    }
+    if let Some(part) = url.path().strip_prefix("/part/") {
+        let part: u64 = part.parse().ok().filter(|n| *n < 40)?;
+        let both = (10 * part..10 * part + 10).map(|n| {
+            let form = |release: u32| link(&format!("/v{release}/{n}"), &name("leaf", n));
+            form(1) + &form(2)
+        });
+        let body = both.collect::<String>();
+        return Some((format!("part {part}"), page(&name("part", part), &body)));
+    }
+    let (release, n) = url.path().strip_prefix("/v")?.split_once('/')?;
+    let n: u64 = n.parse().ok().filter(|n| *n < PAGES)?;
+    let has_notice = (n * 7919 % PAGES < PAGES / 2) ^ (release == "2" && n % 20 == 10);
+    let notice = "<p><b>Deprecated</b> since release two, do not use this in new programs, it will \
+                  be removed.</p>";
+    let notice = if has_notice { notice } else { "" };
+    let text = words(&format!("leaf {n}"), 80);
+    let document = format!("leaf {n} {has_notice}");
+    Some((document, page(&name("leaf", n), &format!("{notice}<p>{text}</p>"))))
+}
+
 /// A view to print, which lacks the same menus on all pages, was another page for each of them.
 #[tokio::test(start_paused = true)]
 async fn a_form_without_menus_is_no_page_of_its_own() {
@@ -221,6 +249,13 @@ async fn a_form_without_menus_is_no_page_of_its_own() {
 #[tokio::test(start_paused = true)]
 async fn a_form_without_what_each_page_lists_is_another_page() {
     assert_none_is_lost(|url| manual(url, true)).await;
+}
+
+/// What stands on many pages of a site was no text of any of them, and a label where two pages
+/// differed by it: that all others did not differ at all was not asked.
+#[tokio::test(start_paused = true)]
+async fn a_notice_that_one_release_has_on_some_pages_is_not_lost() {
+    assert_none_is_lost(releases).await;
 }
 
 /// One page in twelve was translated, and of all translations one in ninety-six was reached: of 47

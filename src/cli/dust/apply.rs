@@ -61,7 +61,7 @@ impl Rewriter {
         }
         let rules = super::rules_of(common, args.rules.as_ref())?;
         let set = compile(&rules, args.any)?;
-        if set.rules().is_empty() && !rules.is_empty() {
+        if set.is_empty() && !rules.is_empty() {
             eprintln!("none of {} rules is in force; --any applies them all the same", rules.len());
         }
         Ok(Rewriter::Ours(set))

@@ -21,7 +21,7 @@ use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::db::Db;
-use crate::db::families::meta;
+use crate::db::families::dust as learned;
 use crate::dust::{Rule, RuleBook, RuleFile, RuleId};
 
 /// Subcommands of `dust`.
@@ -119,8 +119,8 @@ fn rules_of_crawl(config: &Config, db: &Db) -> Result<Vec<Rule>, Failed> {
 
 /// Returns the rule book of a crawl, without its samples.
 pub(super) fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
-    let Some(bytes) = meta::rule_book(db)? else { return Ok(None) };
-    let book = RuleBook::decode(config.dust.book(), &bytes, [])
+    let Some(stored) = learned::rules(db)? else { return Ok(None) };
+    let book = RuleBook::decode(config.dust.book(), &stored.head, stored.of_sites(), [])
         .context("failed to read the learned rules")?;
     Ok(Some(book))
 }

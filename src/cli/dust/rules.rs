@@ -167,7 +167,7 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
         }
     }
     let mut not_here = Vec::new();
-    for rule in set.rules().iter().filter(|rule| !canonized.rules.contains(&rule.id)) {
+    for rule in set.rules().filter(|rule| !canonized.rules.contains(&rule.id)) {
         if let Some(why) = rule.limits.reason()
             && let Some(after) = changed(rule, &url)?
         {

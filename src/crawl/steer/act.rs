@@ -10,7 +10,7 @@ use crate::crawl::error::CrawlError;
 use crate::crawl::log::JsonLog;
 use crate::crawl::state::State;
 use crate::db::Batch;
-use crate::db::families::{meta, queue, urls};
+use crate::db::families::{dust as learned, meta, queue, urls};
 use crate::dust::{RuleBook, RuleId, RuleSet, RuleState};
 use crate::filter::{Filter, Usage};
 use crate::frontier::{HostStatus, PRIORITIES, UrlState};
@@ -283,8 +283,9 @@ impl State {
     }
 
     fn stored_book(&self) -> Result<Option<RuleBook>, CrawlError> {
-        let Some(bytes) = meta::rule_book(&self.db)? else { return Ok(None) };
-        let book = RuleBook::decode(self.configured.dust.clone(), &bytes, []);
+        let Some(stored) = learned::rules(&self.db)? else { return Ok(None) };
+        let settings = self.configured.dust.clone();
+        let book = RuleBook::decode(settings, &stored.head, stored.of_sites(), []);
         book.map(Some).map_err(|error| CrawlError::Rules(error.to_string()))
     }
 
@@ -346,7 +347,8 @@ mod tests {
         let (form, by) = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
         let own = form.fingerprint();
         let mut batch = Batch::default();
-        meta::put_rule_book(&mut batch, &state.db, &book.encode_rules());
+        let rows = book.encode_rules();
+        learned::put_rules(&mut batch, &state.db, &rows.head, &rows.sites);
         let by = by.fingerprint();
         let how = Suppression { rules: vec![rule.id.0], at: now };
         suppressed::put(&mut batch, &state.db, by, own, &how);
@@ -363,7 +365,7 @@ mod tests {
         let on_trial = state.rules.snapshot();
         assert_eq!(on_trial.rule(rule.id).map(|rule| rule.state), Some(RuleState::Shadow));
         state.apply_rules(false).unwrap();
-        assert!(state.rules.snapshot().rules().is_empty());
+        assert!(state.rules.snapshot().is_empty());
         while state.readmit_some(now).unwrap() {}
         let back = urls::get(&state.db, own).unwrap().unwrap();
         assert!(matches!(back.state, UrlState::Queued(_)), "{:?}", back.state);

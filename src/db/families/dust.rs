@@ -1,19 +1,24 @@
 //! `sites`: what is remembered of a site beyond one crawl of its pages.
 //!
-//! key = kind u8 (`s` the miner's sample, `m` the model of its boilerplate, `e` its error pages) ·
-//! site or host name, ASCII · value = bytes as the owner encodes them, with a version byte.
+//! key = kind u8 (`s` the miner's sample, `r` its rules with their evidence, `m` the model of its
+//! boilerplate, `e` its error pages) · site or host name, ASCII · value = bytes as the owner encodes
+//! them, with a version.
 //!
 //! key = `p` · …: see [`super::parts`].
 //!
 //! key = `t` · serial u64 big-endian · value = what the miner was told and no sample holds yet.
 
+use super::meta;
 use crate::db::{Batch, Db, DbError, Family};
+use crate::url::Site;
 
 /// What a value of `sites` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The sample of URLs that rules are mined from.
     Sample,
+    /// The rules of a site with their evidence.
+    Rules,
     /// What repeats on the site's pages.
     Model,
     /// What the host answers to paths that cannot exist.
@@ -23,6 +28,7 @@ pub enum Kind {
 fn key(kind: Kind, name: &str) -> Vec<u8> {
     let mut key = vec![match kind {
         Kind::Sample => b's',
+        Kind::Rules => b'r',
         Kind::Model => b'm',
         Kind::Errors => b'e',
     }];
@@ -59,6 +65,45 @@ pub fn each(db: &Db, kind: Kind, mut visit: impl FnMut(&str, &[u8])) -> Result<(
         visit(&String::from_utf8_lossy(&key[1..]), value);
         Ok(true)
     })
+}
+
+/// The learned rules as they are stored: what belongs to no site, and a row for each site.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredRules {
+    /// What belongs to no site.
+    pub head: Vec<u8>,
+    /// The rows of sites.
+    pub sites: Vec<Vec<u8>>,
+}
+
+impl StoredRules {
+    /// Returns the rows of sites.
+    pub fn of_sites(&self) -> impl Iterator<Item = &[u8]> {
+        self.sites.iter().map(Vec::as_slice)
+    }
+}
+
+/// Returns the learned rules; `None` where nothing was learned yet.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn rules(db: &Db) -> Result<Option<StoredRules>, DbError> {
+    let Some(head) = meta::rule_book(db)? else { return Ok(None) };
+    let mut sites = Vec::new();
+    each(db, Kind::Rules, |_, row| sites.push(row.to_vec()))?;
+    Ok(Some(StoredRules { head, sites }))
+}
+
+/// Stores learned rules: the head, and the rows of those sites that changed, none where a site has
+/// no rules any more.
+pub fn put_rules(batch: &mut Batch, db: &Db, head: &[u8], sites: &[(Site, Option<Vec<u8>>)]) {
+    meta::put_rule_book(batch, db, &head.to_vec());
+    for (site, row) in sites {
+        match row {
+            Some(row) => put(batch, db, Kind::Rules, site.as_str(), row),
+            None => delete(batch, db, Kind::Rules, site.as_str()),
+        }
+    }
 }
 
 const TOLD: u8 = b't';

@@ -158,7 +158,7 @@ single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
 single!(crawl, put_crawl, u128, b"crawl", "id of the crawl");
 single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or last run began");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
-single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "rules with their evidence");
+single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "what the learned rules share");
 single!(control, put_control, String, b"control", "operator's changes");
 
 const SCOPE: &[u8] = b"scope";
