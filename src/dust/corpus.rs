@@ -7,13 +7,14 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use memchr::memmem::Finder;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
 use super::items::Items;
 use super::live::rewrite;
-use super::rule::{Rule, RuleError};
+use super::rule::{Rule, RuleError, RuleKind};
 use crate::url::CrawlUrl;
 
 /// Sizes that differ by less than this part prove nothing: counters and comments change pages.
@@ -56,9 +57,45 @@ impl Verdict {
     }
 }
 
+/// The paths and queries of keys, one below the other: a text is looked for in all of them in a
+/// fraction of the time that it takes in each.
+#[derive(Default)]
+struct Tails {
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Tails {
+    fn of<'t>(tails: impl Iterator<Item = &'t str>) -> Tails {
+        let mut all = Tails::default();
+        for tail in tails {
+            all.text.push_str(tail);
+            all.ends.push(all.text.len());
+            all.text.push('\n');
+        }
+        all
+    }
+
+    /// Returns the numbers of those that hold a text.
+    fn holding(&self, text: &str) -> impl Iterator<Item = usize> {
+        let finder = Finder::new(text).into_owned();
+        let mut from = 0;
+        std::iter::from_fn(move || {
+            let rest = self.text.as_bytes().get(from..)?;
+            let at = from + finder.find(rest)?;
+            let number = self.ends.partition_point(|end| *end < at);
+            from = *self.ends.get(number)? + 1;
+            Some(number)
+        })
+    }
+}
+
 /// The window of one site under the rules accepted so far.
 pub(crate) struct Corpus<'a> {
     pub(crate) classes: Vec<Class>,
+    /// Of each class, the path and query of its key.
+    tails: Tails,
     by_key: HashMap<Box<str>, usize>,
     documents: &'a Documents,
     dead: HashSet<&'a str>,
@@ -85,6 +122,7 @@ impl<'a> Corpus<'a> {
     ) -> Result<Self, RuleError> {
         let mut corpus = Corpus {
             classes: Vec::new(),
+            tails: Tails::default(),
             by_key: HashMap::new(),
             documents,
             dead: window.dead.iter().map(|url| &**url).collect(),
@@ -108,7 +146,7 @@ impl<'a> Corpus<'a> {
         for (url, doc) in extra {
             corpus.add(url.clone(), *doc, None);
         }
-        corpus.repeated = corpus.repeated();
+        corpus.regroup();
         Ok(corpus)
     }
 
@@ -143,7 +181,15 @@ impl<'a> Corpus<'a> {
         let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
         let mut verdict = Verdict { different: self.united(&compiled), ..Verdict::default() };
         let mut apart: HashSet<Doc> = HashSet::new();
-        for (i, class) in self.classes.iter().enumerate() {
+        // A literal is found in all of them at once, and in few.
+        let literal = match &rule.rule {
+            RuleKind::Substring { from, .. } => Some(from),
+            _ => None,
+        };
+        let some = literal.map(|from| self.holding(from));
+        let all = literal.is_none().then_some(0..self.classes.len());
+        for i in some.into_iter().flatten().chain(all.into_iter().flatten()) {
+            let class = &self.classes[i];
             if !compiled.may_touch(&class.key) {
                 continue;
             }
@@ -228,8 +274,19 @@ impl<'a> Corpus<'a> {
                 }
             }
         }
-        self.repeated = self.repeated();
+        self.regroup();
         Ok(())
+    }
+
+    /// Takes note of what follows from the classes.
+    fn regroup(&mut self) {
+        self.repeated = self.repeated();
+        self.tails = Tails::of(self.classes.iter().map(|class| class.key.path_and_query()));
+    }
+
+    /// Returns the numbers of the classes whose keys hold a text in their path and query.
+    pub(crate) fn holding(&self, text: &str) -> impl Iterator<Item = usize> {
+        self.tails.holding(text)
     }
 
     /// Counts the documents of several classes, and the classes that could count as one by size.
@@ -346,4 +403,21 @@ fn tally_sizes(sizes: &[(u32, u32)], verdict: &mut Verdict) {
 fn far_apart(a: (u32, u32), b: (u32, u32)) -> bool {
     let (low, high) = (a.1.min(b.1), a.0.max(b.0));
     f64::from(high) > f64::from(low) * (1.0 + SIZE_SLACK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_in_each_tail_once_and_not_across_two() {
+        let tails = ["/a/b/a/b", "/", "/b?a=1", "/a/b"];
+        let all = Tails::of(tails.into_iter());
+        for text in ["/a/b", "/", "b", "b/a", "?a", "1", "/a/b/a/b", "x", "b/", "1/", ""] {
+            let each = tails.iter().enumerate().filter(|(_, tail)| tail.contains(text));
+            let each: Vec<usize> = each.map(|(at, _)| at).collect();
+            assert_eq!(all.holding(text).collect::<Vec<_>>(), each, "{text}");
+        }
+        assert_eq!(Tails::default().holding("/").count(), 0);
+    }
 }

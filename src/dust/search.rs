@@ -411,10 +411,7 @@ impl Search<'_> {
 
     /// Counts the keys that hold a text.
     fn hits(&self, text: &str) -> u32 {
-        let finder = memchr::memmem::Finder::new(text);
-        let tails = self.corpus.classes.iter().map(|class| class.key.path_and_query());
-        let hits = tails.filter(|tail| finder.find(tail.as_bytes()).is_some()).count();
-        u32::try_from(hits).unwrap_or(u32::MAX)
+        u32::try_from(self.corpus.holding(text).count()).unwrap_or(u32::MAX)
     }
 
     /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.

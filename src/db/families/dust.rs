@@ -1,8 +1,8 @@
 //! `sites`: what is remembered of a site beyond one crawl of its pages.
 //!
 //! key = kind u8 (`s` the miner's sample, `r` its rules with their evidence, `m` the model of its
-//! boilerplate, `e` its error pages) · site or host name, ASCII · value = bytes as the owner encodes
-//! them, with a version.
+//! boilerplate, `e` its error pages) · site or host name, ASCII · value = bytes as the owner
+//! encodes them, with a version.
 //!
 //! key = `p` · …: see [`super::parts`].
 //!
