@@ -293,13 +293,13 @@ impl Checks {
         text: Sketch,
         (change, changes_by): (Change, u32),
     ) -> Words {
-        self.changes_of(rules).recurs(text, change, changes_by)
+        self.changes_of(rules).note(text, change, changes_by)
     }
 
     /// Takes in that a page of this text has no words of its own beside the one that these rules
     /// make it.
     pub(super) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
-        self.changes_of(rules).is_same(text);
+        self.changes_of(rules).note_same(text);
     }
 
     fn changes_of(&mut self, rules: Vec<RuleId>) -> &mut Changes {

@@ -429,9 +429,8 @@ impl RuleBook {
         entry.proven = None;
         entry.refused.clear();
         entry.excuses.clear();
-        let site = entry.rule.site.clone();
-        self.touch(&site);
-        self.note_stale(&site);
+        self.touched.insert(entry.rule.site.clone());
+        self.stale.insert(entry.rule.site.clone());
         self.become_state(id, RuleState::Enforced, reason, now);
         true
     }
@@ -763,7 +762,7 @@ impl RuleBook {
             |state| state == RuleState::Enforced || (self.by_pairs && state == RuleState::Shadow);
         let rule = entry.rule.clone();
         if applied(from) || applied(to) {
-            self.note_stale(&rule.site);
+            self.stale.insert(rule.site.clone());
         }
         self.event(&rule, Some(from), reason);
     }

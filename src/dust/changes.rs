@@ -36,7 +36,7 @@ pub(crate) struct Changes {
 impl Changes {
     /// Takes in by which words a page of this text differs from another one, of which so many are
     /// those by which each page changes; returns what pages of other texts say of that.
-    pub(crate) fn recurs(&mut self, text: Sketch, change: Change, noise: u32) -> Words {
+    pub(crate) fn note(&mut self, text: Sketch, change: Change, noise: u32) -> Words {
         let mut others = Others::default();
         for (_, seen) in self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different)
         {
@@ -52,7 +52,7 @@ impl Changes {
     }
 
     /// Takes in that a page of this text is, word for word, the one that the rules make it.
-    pub(crate) fn is_same(&mut self, text: Sketch) {
+    pub(crate) fn note_same(&mut self, text: Sketch) {
         self.keep(text, None);
     }
 
@@ -122,21 +122,20 @@ mod tests {
         let change =
             |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20)));
         let mut changes = Changes::default();
-        assert_eq!(changes.recurs(text(1), change(1_000), 0), Words::Unknown);
-        let said = changes.recurs(text(1), change(1_000), 0);
+        assert_eq!(changes.note(text(1), change(1_000), 0), Words::Unknown);
+        let said = changes.note(text(1), change(1_000), 0);
         assert_eq!(said, Words::Unknown, "one document is one witness");
-        assert_eq!(changes.recurs(text(2), change(2_000), 0), Words::Other);
-        assert_eq!(changes.recurs(text(3), change(1_000), 0), Words::Label);
+        assert_eq!(changes.note(text(2), change(2_000), 0), Words::Other);
+        assert_eq!(changes.note(text(3), change(1_000), 0), Words::Label);
         // The name of a machine in each line of its pages: another one for each machine.
         let mut named = Changes::default();
         let of_machine = |n: u64| change((n % 6 + 1) * 10_000);
-        let known =
-            (0..12).filter(|n| named.recurs(text(10 + n), of_machine(*n), 0) == Words::Label);
+        let known = (0..12).filter(|n| named.note(text(10 + n), of_machine(*n), 0) == Words::Label);
         assert_eq!(known.count(), 0);
         for document in 4..4 + KEPT_MAX as u64 {
-            changes.recurs(text(document), change(document * 1_000), 0);
+            changes.note(text(document), change(document * 1_000), 0);
         }
-        assert_eq!(changes.recurs(text(99), change(1_000), 0), Words::Other, "it is long ago");
+        assert_eq!(changes.note(text(99), change(1_000), 0), Words::Other, "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 
@@ -160,9 +159,9 @@ mod tests {
             let mut said = Vec::new();
             for document in 0..80 {
                 if document % on_one_in == 0 {
-                    said.push(changes.recurs(text(document), notice(words), 0));
+                    said.push(changes.note(text(document), notice(words), 0));
                 } else {
-                    changes.is_same(text(document));
+                    changes.note_same(text(document));
                 }
             }
             assert_eq!(said.remove(0), Words::Unknown, "nothing is known of others");

@@ -61,11 +61,6 @@ impl RuleBook {
         Ok(Some(set))
     }
 
-    /// Notes that the next rule set has something else to say of a site.
-    pub(super) fn note_stale(&mut self, site: &Site) {
-        self.stale.insert(site.clone());
-    }
-
     /// Returns pages of the sample that rules of a set give another key, each with that key, where
     /// the set is the first one with the rule: they were fetched before it was found, and stand for
     /// the other URLs of their keys. The first page of a key is named.
