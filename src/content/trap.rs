@@ -469,15 +469,14 @@ impl HostTrap {
         // a section that is parked.
         let (brought, untried) =
             page.shape.map_or((false, false), |shape| (self.brings(shape), self.is_untried(shape)));
+        let parked = section.is_some_and(|section| self.is_parked(section));
         if let Some(shape) = page.shape {
-            let is_parked = section.is_some_and(|section| self.is_parked(section));
-            self.tried += u32::from(is_parked && untried && find(&self.shapes, shape).is_none());
+            self.tried += u32::from(parked && untried && find(&self.shapes, shape).is_none());
             let _ = place(&mut self.shapes, shape, SHAPES_MAX).add(&weight, true, settings);
         }
         if let Some(section) = section {
             let brings = page.shape.is_some_and(|shape| self.brings(shape));
             let track = place(&mut self.sections, section, SECTIONS_MAX);
-            let parked = track.level == Level::Parked;
             track.samples = track.samples.saturating_add(u32::from(parked && !brought && !untried));
             let change = match parked && brought {
                 true => None,

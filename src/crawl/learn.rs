@@ -5,6 +5,7 @@ use super::discover::Link;
 use super::error::CrawlError;
 use super::evidence::fetched_of;
 use super::judge::Leads;
+use super::learned;
 use super::learner::{Said, Tell};
 use super::state::State;
 use super::told;
@@ -263,7 +264,7 @@ impl State {
             match one {
                 Said::Rules(set, rows, keys) => {
                     // Stored first, in one batch: a crash leaves the old version or the new.
-                    samples::put_rules(&mut batch, &self.db, &rows.head, &rows.sites);
+                    learned::put_rules(&mut batch, &self.db, &rows);
                     if self.enforces {
                         self.note_keys(&mut batch, &keys)?;
                     }
@@ -282,7 +283,7 @@ impl State {
                     self.commit(batch, now)?;
                 }
                 Said::Keep(rows, sites, row) => {
-                    samples::put_rules(&mut batch, &self.db, &rows.head, &rows.sites);
+                    learned::put_rules(&mut batch, &self.db, &rows);
                     for (site, sample) in sites {
                         let kind = samples::Kind::Sample;
                         match sample {

@@ -28,6 +28,7 @@ pub mod explain;
 mod hosts;
 mod judge;
 mod learn;
+pub mod learned;
 mod learner;
 pub mod log;
 mod models;

@@ -11,6 +11,7 @@ use super::checks::{Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
 use super::hosts::Hosts;
 use super::judge::Looks;
+use super::learned;
 use super::learner::{DustMode, Learner, Mind};
 use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};
@@ -100,8 +101,8 @@ impl State {
     pub fn open(parts: Parts, now: Timestamp) -> Result<(State, Resumed), CrawlError> {
         let db = parts.db;
         let session = meta::session(&db)?;
-        let robots = RobotsCache::new(parts.settings.robots_cache);
         let capacity = NonZeroUsize::new(parts.settings.robots_cache.max(8));
+        let capacity = capacity.unwrap_or(NonZeroUsize::MIN);
         let changes = Changes::read(meta::control(&db)?.as_deref()).map_err(CrawlError::Control)?;
         let configured = Configured {
             politeness: parts.frontier.rules().clone(),
@@ -128,10 +129,10 @@ impl State {
             settings: parts.settings,
             robots_settings: parts.robots_settings,
             agent: parts.agent,
-            robots,
+            robots: RobotsCache::new(capacity),
             pending_robots: HashMap::new(),
             redirects_swept: now,
-            answered: LruCache::new(capacity.unwrap_or(NonZeroUsize::MIN)),
+            answered: LruCache::new(capacity),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
             parked_parts: ParkedParts::default(),
@@ -185,11 +186,11 @@ impl State {
             dust::each(&self.db, dust::Kind::Sample, |_, bytes| samples.push(bytes.to_vec()))?;
         }
         let unusable = |error: String| CrawlError::Rules(error);
-        let mut book = match dust::rules(&self.db)? {
+        let mut book = match learned::rules(&self.db)? {
             None => RuleBook::new(how.settings),
             Some(stored) => {
                 let samples = samples.iter().map(Vec::as_slice);
-                RuleBook::decode(how.settings, &stored.head, stored.of_sites(), samples)
+                RuleBook::decode(how.settings, &stored, samples)
                     .map_err(|error| unusable(error.to_string()))?
             }
         };

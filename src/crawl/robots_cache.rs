@@ -26,9 +26,8 @@ struct Held {
 }
 
 impl RobotsCache {
-    /// Makes a cache of at most so many entries, but for a few.
-    pub(super) fn new(capacity: usize) -> Self {
-        let capacity = NonZeroUsize::new(capacity.max(8)).unwrap_or(NonZeroUsize::MIN);
+    /// Makes a cache of at most so many entries.
+    pub(super) fn new(capacity: NonZeroUsize) -> Self {
         RobotsCache { entries: LruCache::new(capacity), bytes: 0 }
     }
 
@@ -88,7 +87,7 @@ mod tests {
 
     #[test]
     fn large_files_of_many_hosts_take_no_more_than_their_share() {
-        let mut cache = RobotsCache::new(1_000);
+        let mut cache = RobotsCache::new(NonZeroUsize::new(1_000).unwrap());
         let large = entry(1 << 14);
         assert!((1 << 19..1 << 21).contains(&large.memory()), "{}", large.memory());
         for n in 0..200 {
@@ -108,7 +107,7 @@ mod tests {
 
     #[test]
     fn what_failed_is_forgotten_and_takes_no_room() {
-        let mut cache = RobotsCache::new(10);
+        let mut cache = RobotsCache::new(NonZeroUsize::new(10).unwrap());
         cache.put(origin(1), after(FetchedRobots::NoAnswer("no route".to_owned())));
         cache.put(origin(2), entry(1));
         cache.forget_failed(&origin(1).host);

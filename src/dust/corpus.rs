@@ -5,6 +5,7 @@
 //! documents. A candidate that is a composition of accepted rules merges nothing and falls by
 //! itself.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use memchr::memmem::Finder;
@@ -94,8 +95,8 @@ impl Tails {
 /// The window of one site under the rules accepted so far.
 pub(crate) struct Corpus<'a> {
     pub(crate) classes: Vec<Class>,
-    /// Of each class, the path and query of its key.
-    tails: Tails,
+    /// Of each class, the path and query of its key; made when a text is first looked for in them.
+    tails: OnceCell<Tails>,
     by_key: HashMap<Box<str>, usize>,
     documents: &'a Documents,
     dead: HashSet<&'a str>,
@@ -122,7 +123,7 @@ impl<'a> Corpus<'a> {
     ) -> Result<Self, RuleError> {
         let mut corpus = Corpus {
             classes: Vec::new(),
-            tails: Tails::default(),
+            tails: OnceCell::new(),
             by_key: HashMap::new(),
             documents,
             dead: window.dead.iter().map(|url| &**url).collect(),
@@ -146,7 +147,7 @@ impl<'a> Corpus<'a> {
         for (url, doc) in extra {
             corpus.add(url.clone(), *doc, None);
         }
-        corpus.regroup();
+        corpus.repeated = corpus.repeated();
         Ok(corpus)
     }
 
@@ -181,14 +182,7 @@ impl<'a> Corpus<'a> {
         let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
         let mut verdict = Verdict { different: self.united(&compiled), ..Verdict::default() };
         let mut apart: HashSet<Doc> = HashSet::new();
-        // A literal is found in all of them at once, and in few.
-        let literal = match &rule.rule {
-            RuleKind::Substring { from, .. } => Some(from),
-            _ => None,
-        };
-        let some = literal.map(|from| self.holding(from));
-        let all = literal.is_none().then_some(0..self.classes.len());
-        for i in some.into_iter().flatten().chain(all.into_iter().flatten()) {
+        for i in self.candidates(rule) {
             let class = &self.classes[i];
             if !compiled.may_touch(&class.key) {
                 continue;
@@ -274,19 +268,24 @@ impl<'a> Corpus<'a> {
                 }
             }
         }
-        self.regroup();
-        Ok(())
-    }
-
-    /// Takes note of what follows from the classes.
-    fn regroup(&mut self) {
         self.repeated = self.repeated();
-        self.tails = Tails::of(self.classes.iter().map(|class| class.key.path_and_query()));
+        self.tails = OnceCell::new();
+        Ok(())
     }
 
     /// Returns the numbers of the classes whose keys hold a text in their path and query.
     pub(crate) fn holding(&self, text: &str) -> impl Iterator<Item = usize> {
-        self.tails.holding(text)
+        let keys = || self.classes.iter().map(|class| class.key.path_and_query());
+        self.tails.get_or_init(|| Tails::of(keys())).holding(text)
+    }
+
+    /// Returns the numbers of the classes that a rule may touch, and of few others where it looks
+    /// for a literal: that is found in all keys at once.
+    fn candidates<'c>(&'c self, rule: &'c Rule) -> Box<dyn Iterator<Item = usize> + 'c> {
+        match &rule.rule {
+            RuleKind::Substring { from, .. } => Box::new(self.holding(from)),
+            _ => Box::new(0..self.classes.len()),
+        }
     }
 
     /// Counts the documents of several classes, and the classes that could count as one by size.
@@ -310,7 +309,8 @@ impl<'a> Corpus<'a> {
             return false;
         };
         let Ok(alone) = SiteRules::compile([rule]) else { return false };
-        let touched = self.classes.iter().filter(|class| alone.may_touch(&class.key));
+        let classes = self.candidates(rule).map(|at| &self.classes[at]);
+        let touched = classes.filter(|class| alone.may_touch(&class.key));
         touched.filter_map(|class| rewrite(&alone, &class.key).map(|_| class)).take(300).all(
             |class| {
                 // A rule that undoes another one leaves the URL where it was.

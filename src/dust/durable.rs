@@ -71,13 +71,6 @@ pub struct RuleRows {
     pub sites: Vec<(Site, Option<Vec<u8>>)>,
 }
 
-impl RuleRows {
-    /// Returns the rows of sites that there are.
-    pub fn of_sites(&self) -> impl Iterator<Item = &[u8]> {
-        self.sites.iter().filter_map(|(_, row)| row.as_deref())
-    }
-}
-
 impl RuleBook {
     /// Returns all rows.
     pub fn encode_rules(&self) -> RuleRows {
@@ -144,28 +137,27 @@ impl RuleBook {
         self.miner.sites()
     }
 
-    /// Reads back what [`RuleBook::encode_rules`] and [`RuleBook::encode_site`] returned: the head,
-    /// the row of each site with rules, and the sample of each site.
+    /// Reads back what [`RuleBook::encode_rules`] and [`RuleBook::encode_site`] returned: all rows
+    /// of the rules, and the sample of each site.
     ///
     /// # Errors
     /// Returns what is damaged.
     pub fn decode<'a>(
         settings: Settings,
-        head: &[u8],
-        rows: impl IntoIterator<Item = &'a [u8]>,
+        rows: &RuleRows,
         samples: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<RuleBook, DecodeError> {
         let unreadable = |error: serde_json::Error| DecodeError::Rules(error.to_string());
-        let header: Header = serde_json::from_slice(head).map_err(unreadable)?;
+        let header: Header = serde_json::from_slice(&rows.head).map_err(unreadable)?;
         if header.format != ROWS_FORMAT {
             let why = format!("format {}, where {ROWS_FORMAT} is known", header.format);
             return Err(DecodeError::Rules(why));
         }
-        let head: Head = serde_json::from_slice(head).map_err(unreadable)?;
+        let head: Head = serde_json::from_slice(&rows.head).map_err(unreadable)?;
         let mut book = RuleBook::new(settings);
         book.version = head.version;
         book.probed = head.probed;
-        for row in rows {
+        for row in rows.sites.iter().filter_map(|(_, row)| row.as_deref()) {
             let row: SiteRow = serde_json::from_slice(row).map_err(unreadable)?;
             let site = row.site;
             for entry in row.entries {
@@ -433,8 +425,7 @@ mod tests {
         let book = book();
         let site = Site::new("example.com");
         let (rules, window) = (book.encode_rules(), book.encode_site(&site).unwrap());
-        let (head, rows) = (&rules.head, rules.of_sites());
-        let again = RuleBook::decode(Settings::default(), head, rows, [&window[..]]).unwrap();
+        let again = RuleBook::decode(Settings::default(), &rules, [&window[..]]).unwrap();
         assert_eq!(again.encode_rules(), rules);
         assert_eq!(again.encode_site(&site).unwrap(), window);
         let share = |book: &RuleBook| book.miner.window(&site).map(Window::duplicate_share);
@@ -470,7 +461,9 @@ mod tests {
         let RuleRows { head, sites } = book.encode_rules();
         let row = sites[0].1.as_deref().unwrap();
         let decoded = |head: &[u8], row: &[u8]| {
-            RuleBook::decode(Settings::default(), head, [row], []).map(|_| ())
+            let sites = vec![(Site::new("example.com"), Some(row.to_vec()))];
+            let rows = RuleRows { head: head.to_vec(), sites };
+            RuleBook::decode(Settings::default(), &rows, []).map(|_| ())
         };
         assert_eq!(decoded(&head, row), Ok(()));
         assert!(decoded(b"{}", row).is_err() && decoded(&head, b"{}").is_err());
@@ -483,8 +476,9 @@ mod tests {
 
     #[test]
     fn rules_kept_by_another_version_are_refused_by_their_format() {
-        let kept = br#"{"format":1,"entries":[{"proven":[1,2]}]}"#;
-        let refused = RuleBook::decode(Settings::default(), kept, [], []).map(|_| ());
+        let head = br#"{"format":1,"entries":[{"proven":[1,2]}]}"#.to_vec();
+        let kept = RuleRows { head, sites: Vec::new() };
+        let refused = RuleBook::decode(Settings::default(), &kept, []).map(|_| ());
         let why = format!("format 1, where {ROWS_FORMAT} is known");
         assert_eq!(refused, Err(DecodeError::Rules(why)));
     }

@@ -157,18 +157,15 @@ impl RuleSet {
         rules: Vec<Arc<Rule>>,
         audit_share: f64,
     ) -> Result<RuleSet, RuleError> {
-        let mut by_site: BTreeMap<&Site, Vec<&Rule>> = BTreeMap::new();
-        for rule in &rules {
-            by_site.entry(&rule.site).or_default().push(rule);
+        let mut by_site: BTreeMap<Site, Vec<Arc<Rule>>> = BTreeMap::new();
+        for rule in rules {
+            by_site.entry(rule.site.clone()).or_default().push(rule);
         }
-        let mut sites = HashedMap::default();
-        for (site, rules) in by_site {
-            sites.insert(hash_of(site), OfSite::compile(site, &rules)?);
-        }
-        let known = |rule: Arc<Rule>| Known { rule, standing: None, is_doubted: false };
-        let rules = rules.into_iter().map(|rule| (rule.id, known(rule))).collect();
         let audit_per_million = (audit_share.clamp(0.0, 1.0) * MILLION as f64) as u32;
-        Ok(RuleSet { version, rules, sites, audit_per_million })
+        let empty = RuleSet { version, audit_per_million, ..RuleSet::default() };
+        by_site
+            .into_iter()
+            .try_fold(empty, |set, (site, rules)| set.with_site(version, &site, rules))
     }
 
     /// Returns the next version, in which one site has these rules, and no others.

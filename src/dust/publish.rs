@@ -45,12 +45,11 @@ impl RuleBook {
             self.doubt()?;
         }
         let stale = std::mem::take(&mut self.stale);
-        let is_stale = |site: &Site| stale.contains(site);
         self.version += 1;
         let is_whole = is_whole_due || self.version.is_multiple_of(WHOLE_EVERY);
         let last = self.published.take().filter(|_| !is_whole);
         let hiding = self.entries.values().filter(|entry| entry.rule.state.hides());
-        let hiding = hiding.filter(|entry| last.is_none() || is_stale(&entry.rule.site));
+        let hiding = hiding.filter(|entry| last.is_none() || stale.contains(&entry.rule.site));
         let sites: BTreeSet<Site> = hiding.map(|entry| entry.rule.site.clone()).collect();
         sites.iter().for_each(|site| self.note_items(site));
         let set = match last {
@@ -88,15 +87,12 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub fn rule_set(&self) -> Result<RuleSet, RuleError> {
-        let entries: Vec<&Entry> =
-            self.entries.values().filter(|entry| self.is_applied(entry)).collect();
-        let rules = entries.iter().map(|entry| Arc::new(entry.rule.clone())).collect();
-        let set = RuleSet::compile(self.version, rules, self.settings.validate.audit_share)?;
-        let items = self.items.iter().map(|(site, items)| (site.clone(), items.clone()));
-        Ok(self.told_of(set, &entries).naming_items(items))
+        let empty = RuleSet::compile(self.version, Vec::new(), self.settings.validate.audit_share)?;
+        let applied = self.entries.values().filter(|entry| self.is_applied(entry));
+        self.next_set(empty, &applied.map(|entry| entry.rule.site.clone()).collect())
     }
 
-    /// Returns the set that comes after another one of this book, where some sites have changed.
+    /// Returns the set that comes after another one, where some sites have changed.
     fn next_set(&self, last: RuleSet, stale: &BTreeSet<Site>) -> Result<RuleSet, RuleError> {
         let mut of_site: BTreeMap<&Site, Vec<&Entry>> =
             stale.iter().map(|site| (site, Vec::new())).collect();

@@ -79,16 +79,15 @@ fn is_secret(name: &str) -> bool {
 /// Hides values between `&`, and then between `;` as well: a secret may have a `;`, and another
 /// parameter may end at one.
 fn hidden_values(query: &str) -> String {
-    let between = |separator: char, query: &str, other: &dyn Fn(&str) -> String| {
-        let fields = query.split(separator).map(|field| match field.split_once('=') {
-            Some((name, value)) if !value.is_empty() && is_secret(name) => {
-                format!("{name}={HIDDEN}")
-            }
-            _ => other(field),
-        });
-        fields.collect::<Vec<_>>().join(separator.encode_utf8(&mut [0; 4]))
-    };
-    between('&', query, &|field| between(';', field, &|field| field.to_owned()))
+    hidden_between("&", query, |field| hidden_between(";", field, str::to_owned))
+}
+
+fn hidden_between(separator: &str, query: &str, other: impl Fn(&str) -> String) -> String {
+    let fields = query.split(separator).map(|field| match field.split_once('=') {
+        Some((name, value)) if !value.is_empty() && is_secret(name) => format!("{name}={HIDDEN}"),
+        _ => other(field),
+    });
+    fields.collect::<Vec<_>>().join(separator)
 }
 
 /// Replaces what stands before the `@` of the authority.

@@ -6,8 +6,9 @@ use super::redirects::Chain;
 use super::safe;
 use crate::content::near::NearSettings;
 use crate::crawl::dups::{self, Exact, HostRow, Nearly};
+use crate::crawl::learned;
 use crate::db::families::meta::{self, Counters, Session};
-use crate::db::families::{dust as learned, hosts, urls};
+use crate::db::families::{hosts, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{self, Rule, RuleBook};
 use crate::frontier::{HostStatus, UrlRecord, UrlState};
@@ -124,7 +125,7 @@ impl StateFacts {
         };
         // A rule book of another version says nothing here; `crawler dust rules` tells why.
         if let Some(stored) = learned::rules(db)?
-            && let Ok(book) = RuleBook::decode(dust, &stored.head, stored.of_sites(), [])
+            && let Ok(book) = RuleBook::decode(dust, &stored, [])
         {
             facts.rules = book.rules_as_proved();
         }

@@ -14,12 +14,13 @@ use crawler::crawl::log::Line;
 use crawler::db::families::{line, meta, queue, suppressed, urls};
 use crawler::db::{Db, Family};
 use crawler::dns::History;
+use crawler::dust::durable::RuleRows;
 use crawler::dust::input::{Batch, Settings as LogSettings};
 use crawler::dust::{RuleBook, RuleFile, RuleSet};
 use crawler::extract::{self, Page};
 use crawler::frontier::HostRecord;
 use crawler::robots::{self, Robots};
-use crawler::url::CrawlUrl;
+use crawler::url::{CrawlUrl, Site};
 
 /// A function that panics if something does not hold.
 pub type Judge = fn(&[u8]);
@@ -159,8 +160,7 @@ pub fn rules(bytes: &[u8]) {
     book.import(file.rules);
     let _ = book.rule_set();
     let stored = book.encode_rules();
-    RuleBook::decode(Default::default(), &stored.head, stored.of_sites(), [])
-        .expect("what is stored can be read");
+    RuleBook::decode(Default::default(), &stored, []).expect("what is stored can be read");
 }
 
 /// A log: other people's access logs in any format, and our own lines.
@@ -196,11 +196,16 @@ pub fn rows(bytes: &[u8]) {
         let again = History::decode(&history.encode()).expect("what is written can be read");
         assert_eq!(again.encode(), history.encode());
     }
-    let head = RuleBook::new(Default::default()).encode_rules().head;
+    let empty = RuleBook::new(Default::default()).encode_rules();
+    let of_site = vec![(Site::new("fuzz.example"), Some(bytes.to_vec()))];
     let books = [
-        RuleBook::decode(Default::default(), bytes, [], []),
-        RuleBook::decode(Default::default(), &head, [bytes], []),
-        RuleBook::decode(Default::default(), &head, [], [bytes]),
+        RuleBook::decode(
+            Default::default(),
+            &RuleRows { head: bytes.to_vec(), ..empty.clone() },
+            [],
+        ),
+        RuleBook::decode(Default::default(), &RuleRows { sites: of_site, ..empty.clone() }, []),
+        RuleBook::decode(Default::default(), &empty, [bytes]),
     ];
     for book in books.into_iter().flatten() {
         let _ = book.rule_set().map(|set: RuleSet| set.version());

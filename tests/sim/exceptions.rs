@@ -175,24 +175,34 @@ fn calendars(url: &CrawlUrl) -> Shown {
     Some((document, page(&name("place", place), &body)))
 }
 
+/// Returns what a manual of so many parts, each of so many leaves, shows at its home page and at
+/// those of its parts; `None` for other pages. `links` are those to one leaf.
+fn contents(
+    url: &CrawlUrl,
+    (parts, leaves): (u32, u64),
+    links: impl Fn(u64) -> String,
+) -> Option<Shown> {
+    if url.path() == "/" {
+        return Some(home("Manual", "part", parts));
+    }
+    let part = url.path().strip_prefix("/part/")?;
+    let part = part.parse().ok().filter(|n| *n < u64::from(parts));
+    Some(part.map(|part: u64| {
+        let body: String = (leaves * part..leaves * part + leaves).map(links).collect();
+        (format!("part {part}"), page(&name("part", part), &body))
+    }))
+}
+
 /// A manual of which each page has a form to print, without the menus and, where `listed` says so,
 /// without the list of what the page is about: then both are pages.
 fn manual(url: &CrawlUrl, listed: bool) -> Shown {
-    if url.path() == "/" {
-        let links = (0..30).map(|n| link(&format!("/part/{n}"), &name("part", n)));
-        return Some(("home".into(), page("Manual", &links.collect::<String>())));
-    }
-    if let Some(part) = url.path().strip_prefix("/part/") {
-        let part: u64 = part.parse().ok().filter(|n| *n < 30)?;
-        let both = (4 * part..4 * part + 4).map(|n| {
-            let forms = [format!("/leaf/{n}"), format!("/leaf/{n}?print=1")];
-            let forms = forms.map(|form| link(&form, &name("leaf", n)));
-            if n % 3 == 0 { forms.into_iter().rev().collect() } else { forms.concat() }
-        });
-        return Some((
-            format!("part {part}"),
-            page(&name("part", part), &both.collect::<String>()),
-        ));
+    let both = |n: u64| {
+        let forms = [format!("/leaf/{n}"), format!("/leaf/{n}?print=1")];
+        let forms = forms.map(|form| link(&form, &name("leaf", n)));
+        if n.is_multiple_of(3) { forms.into_iter().rev().collect() } else { forms.concat() }
+    };
+    if let Some(shown) = contents(url, (30, 4), both) {
+        return shown;
     }
     let n: u64 = url.path().strip_prefix("/leaf/")?.parse().ok().filter(|n| *n < 120)?;
     let is_printed = parameter(url, "print").is_some();
@@ -212,18 +222,12 @@ fn manual(url: &CrawlUrl, listed: bool) -> Shown {
 /// first release has not what the second one has, or the other way round.
 fn releases(url: &CrawlUrl) -> Shown {
     const PAGES: u64 = 400;
-    if url.path() == "/" {
-        let links = (0..40).map(|n| link(&format!("/part/{n}"), &name("part", n)));
-        return Some(("home".into(), page("Manual", &links.collect::<String>())));
-    }
-    if let Some(part) = url.path().strip_prefix("/part/") {
-        let part: u64 = part.parse().ok().filter(|n| *n < 40)?;
-        let both = (10 * part..10 * part + 10).map(|n| {
-            let form = |release: u32| link(&format!("/v{release}/{n}"), &name("leaf", n));
-            form(1) + &form(2)
-        });
-        let body = both.collect::<String>();
-        return Some((format!("part {part}"), page(&name("part", part), &body)));
+    let both = |n: u64| {
+        let form = |release: u32| link(&format!("/v{release}/{n}"), &name("leaf", n));
+        form(1) + &form(2)
+    };
+    if let Some(shown) = contents(url, (40, 10), both) {
+        return shown;
     }
     let (release, n) = url.path().strip_prefix("/v")?.split_once('/')?;
     let n: u64 = n.parse().ok().filter(|n| *n < PAGES)?;

@@ -8,8 +8,9 @@ use super::super::look;
 use super::{Answer, Common, Exit, Failed, find, word};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
+use crate::crawl::learned;
 use crate::crawl::log::JsonLog;
-use crate::db::families::{dust as learned, meta, suppressed};
+use crate::db::families::{meta, suppressed};
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{Rule, RuleBook, RuleEvent};
 
@@ -80,8 +81,7 @@ pub(super) fn keep(
         log.write(event)?;
     }
     let mut batch = Batch::default();
-    let rows = book.encode_rules();
-    learned::put_rules(&mut batch, db, &rows.head, &rows.sites);
+    learned::put_rules(&mut batch, db, &book.encode_rules());
     db.commit(batch)?;
     db.sync()?;
     Ok(events)

@@ -20,8 +20,8 @@ use super::look;
 use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
+use crate::crawl::learned;
 use crate::db::Db;
-use crate::db::families::dust as learned;
 use crate::dust::{Rule, RuleBook, RuleFile, RuleId};
 
 /// Subcommands of `dust`.
@@ -120,7 +120,7 @@ fn rules_of_crawl(config: &Config, db: &Db) -> Result<Vec<Rule>, Failed> {
 /// Returns the rule book of a crawl, without its samples.
 pub(super) fn book(config: &Config, db: &Db) -> Result<Option<RuleBook>, Failed> {
     let Some(stored) = learned::rules(db)? else { return Ok(None) };
-    let book = RuleBook::decode(config.dust.book(), &stored.head, stored.of_sites(), [])
+    let book = RuleBook::decode(config.dust.book(), &stored, [])
         .context("failed to read the learned rules")?;
     Ok(Some(book))
 }

@@ -4,9 +4,10 @@ use serde::Serialize;
 
 use super::Judges;
 use crate::clock::Timestamp;
+use crate::crawl::learned;
 use crate::crawl::way;
 use crate::db::families::seen;
-use crate::db::families::{dust as learned, meta, robots as robots_rows, urls};
+use crate::db::families::{meta, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{Evidence, Rule, RuleBook, RuleState, Source};
 use crate::filter::{Candidate, Filter, Usage, Verdict};
@@ -119,7 +120,7 @@ pub struct RulesSaid {
 /// Reads the stored rule book; none if nothing was learned yet.
 pub(super) fn book(db: &Db, judges: &Judges<'_>) -> Result<Option<RuleBook>, DbError> {
     let Some(stored) = learned::rules(db)? else { return Ok(None) };
-    let book = RuleBook::decode(judges.dust.clone(), &stored.head, stored.of_sites(), []);
+    let book = RuleBook::decode(judges.dust.clone(), &stored, []);
     book.map(Some).map_err(|error| DbError::Corrupt {
         family: "meta",
         key: "rule-book".to_owned(),

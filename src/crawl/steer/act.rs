@@ -7,10 +7,11 @@ use super::jobs::Reply;
 use super::order::{Answer, Budget, By, Entry, Kind, Order, Refusal, host_name};
 use crate::clock::Timestamp;
 use crate::crawl::error::CrawlError;
+use crate::crawl::learned;
 use crate::crawl::log::JsonLog;
 use crate::crawl::state::State;
 use crate::db::Batch;
-use crate::db::families::{dust as learned, meta, queue, urls};
+use crate::db::families::{meta, queue, urls};
 use crate::dust::{RuleBook, RuleId, RuleSet, RuleState};
 use crate::filter::{Filter, Usage};
 use crate::frontier::{HostStatus, PRIORITIES, UrlState};
@@ -284,8 +285,7 @@ impl State {
 
     fn stored_book(&self) -> Result<Option<RuleBook>, CrawlError> {
         let Some(stored) = learned::rules(&self.db)? else { return Ok(None) };
-        let settings = self.configured.dust.clone();
-        let book = RuleBook::decode(settings, &stored.head, stored.of_sites(), []);
+        let book = RuleBook::decode(self.configured.dust.clone(), &stored, []);
         book.map(Some).map_err(|error| CrawlError::Rules(error.to_string()))
     }
 
@@ -347,8 +347,7 @@ mod tests {
         let (form, by) = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
         let own = form.fingerprint();
         let mut batch = Batch::default();
-        let rows = book.encode_rules();
-        learned::put_rules(&mut batch, &state.db, &rows.head, &rows.sites);
+        learned::put_rules(&mut batch, &state.db, &book.encode_rules());
         let by = by.fingerprint();
         let how = Suppression { rules: vec![rule.id.0], at: now };
         suppressed::put(&mut batch, &state.db, by, own, &how);

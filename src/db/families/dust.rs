@@ -8,9 +8,7 @@
 //!
 //! key = `t` · serial u64 big-endian · value = what the miner was told and no sample holds yet.
 
-use super::meta;
 use crate::db::{Batch, Db, DbError, Family};
-use crate::url::Site;
 
 /// What a value of `sites` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,45 +63,6 @@ pub fn each(db: &Db, kind: Kind, mut visit: impl FnMut(&str, &[u8])) -> Result<(
         visit(&String::from_utf8_lossy(&key[1..]), value);
         Ok(true)
     })
-}
-
-/// The learned rules as they are stored: what belongs to no site, and a row for each site.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StoredRules {
-    /// What belongs to no site.
-    pub head: Vec<u8>,
-    /// The rows of sites.
-    pub sites: Vec<Vec<u8>>,
-}
-
-impl StoredRules {
-    /// Returns the rows of sites.
-    pub fn of_sites(&self) -> impl Iterator<Item = &[u8]> {
-        self.sites.iter().map(Vec::as_slice)
-    }
-}
-
-/// Returns the learned rules; `None` where nothing was learned yet.
-///
-/// # Errors
-/// Returns what the database says.
-pub fn rules(db: &Db) -> Result<Option<StoredRules>, DbError> {
-    let Some(head) = meta::rule_book(db)? else { return Ok(None) };
-    let mut sites = Vec::new();
-    each(db, Kind::Rules, |_, row| sites.push(row.to_vec()))?;
-    Ok(Some(StoredRules { head, sites }))
-}
-
-/// Stores learned rules: the head, and the rows of those sites that changed, none where a site has
-/// no rules any more.
-pub fn put_rules(batch: &mut Batch, db: &Db, head: &[u8], sites: &[(Site, Option<Vec<u8>>)]) {
-    meta::put_rule_book(batch, db, &head.to_vec());
-    for (site, row) in sites {
-        match row {
-            Some(row) => put(batch, db, Kind::Rules, site.as_str(), row),
-            None => delete(batch, db, Kind::Rules, site.as_str()),
-        }
-    }
 }
 
 const TOLD: u8 = b't';
