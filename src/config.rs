@@ -561,6 +561,11 @@ fn check(config: &Config) -> Result<(), (String, String)> {
     if let Some((key, message)) = config.politeness.problem() {
         return Err((format!("politeness.{key}"), message));
     }
+    if config.politeness.group == frontier::Grouping::Ip && config.fetch.proxy.is_some() {
+        let message = "is `ip`, but no address is known behind fetch.proxy: use `host` or \
+                       `registrable-domain`";
+        return Err(("politeness.group".to_owned(), message.to_owned()));
+    }
     check_hosts(config)?;
     below("robots", config.robots.check())?;
     below("fetch", config.fetch.check())?;
@@ -687,6 +692,10 @@ mod tests {
         check_error(
             "[content]\nsample_pages_max = 256\n",
             "FILE:2:1: content.sample_pages_max: is 256: must be at most 255",
+        );
+        check_error(
+            "[politeness]\ngroup = \"ip\"\n[fetch]\nproxy = \"http://p.test:3128\"\n",
+            "FILE:2:1: politeness.group: is `ip`, but no address is known behind fetch.proxy",
         );
         check_error("contact = \n", "FILE:1:");
     }

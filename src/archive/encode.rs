@@ -135,7 +135,7 @@ impl Batch {
                 of.payload_digest.clone()
             }
             None => {
-                record.optional("WARC-Truncated", answer.truncated.map(truncation));
+                record.optional("WARC-Truncated", answer.truncated.and_then(truncation));
                 Some(digest.clone())
             }
         };
@@ -349,12 +349,14 @@ fn revisit_fields(record: &mut Record, of: &RevisitOf) {
     }
 }
 
-fn truncation(reason: Truncated) -> &'static str {
+/// Returns why a block ends early, if it does (WARC/1.1 §5.13).
+fn truncation(reason: Truncated) -> Option<&'static str> {
     match reason {
-        Truncated::Length => "length",
-        Truncated::Time => "time",
-        Truncated::Disconnect => "disconnect",
-        Truncated::Unspecified => "unspecified",
+        Truncated::Length => Some("length"),
+        Truncated::Time => Some("time"),
+        Truncated::Disconnect => Some("disconnect"),
+        Truncated::Unspecified => Some("unspecified"),
+        Truncated::Undecoded => None,
     }
 }
 
@@ -373,7 +375,7 @@ fn answer_metadata(capture: &Capture, answer: &Answer) -> WarcFields {
         fields.add("tlsProtocol", protocol);
     }
     fields.add_some("charsetForLinkExtraction", capture.charset.as_ref());
-    if capture.revisit.is_none() && answer.truncated.is_some() {
+    if capture.revisit.is_none() && answer.truncated.and_then(truncation).is_some() {
         fields.add("bodyBytesKept", answer.wire_body.len().to_string());
     }
     for name in USAGE_HEADERS {

@@ -49,7 +49,7 @@ pub use digest::payload_digest;
 pub use error::ArchiveError;
 pub use export::{Exported, export_aliases, export_cdxj, export_jsonl, export_warc, write_whole};
 pub use files::{Position, RecordAt};
-pub use open::{Cut, Opened, remove_own};
+pub use open::{Cut, Opened, is_cut_short, remove_own};
 pub use reader::{Damage, DamageKind, Extent, Head, Reader, Record, resync};
 pub use repair::{Repaired, repair};
 pub use settings::{About, Compression, RevisitPolicy, Settings, SyncPolicy};

@@ -115,6 +115,36 @@ pub(super) fn open(
     Ok((writer, opened))
 }
 
+/// Returns true where a power cut has taken the end of an archive from a state that knows of it.
+///
+/// The archive is forced to the disk before the state; but a state may also reach the disk by
+/// itself, up to a second before the records that it knows of. `forced` is how far the archive was
+/// forced for certain. What lacks more than what lies behind that was damaged otherwise, and is
+/// for [`super::Archive::open`] to refuse.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn is_cut_short(
+    dir: &Path,
+    committed: &Position,
+    forced: &Position,
+) -> Result<bool, ArchiveError> {
+    let Some(name) = Name::parse(&committed.file).filter(|_| forced < committed) else {
+        return Ok(false);
+    };
+    let is_new = forced.file != committed.file;
+    let paths = [name.warc(), name.warc_open()].map(|file| dir.join(file));
+    let Some(path) = paths.iter().find(|path| path.exists()) else { return Ok(is_new) };
+    let whole_to = if is_new { 0 } else { forced.offset };
+    let length = fs::metadata(path).named("read", path)?.len();
+    if length < committed.offset {
+        return Ok(length >= whole_to);
+    }
+    let scan = index::scan_with(path, whole_to, &committed.file, |_| Ok(()))?;
+    let is_damaged = |damage: &Damage| damage.offset < committed.offset;
+    Ok(scan.end < committed.offset || scan.damages.iter().any(is_damaged))
+}
+
 /// Removes the files that a crawl with this prefix writes into its archive, and no other.
 ///
 /// # Errors

@@ -132,7 +132,11 @@ async fn ask(
                 true => String::new(),
                 false => format!(" (not allowed: {})", refused.join(", ")),
             };
-            steps.say("dns", format!("{}{also}", list.join(", ")));
+            let known = match list.is_empty() {
+                true => "left to the proxy".to_owned(),
+                false => list.join(", "),
+            };
+            steps.say("dns", format!("{known}{also}"));
             steps.put("dns", json!({ "addresses": list, "refused": refused }));
         }
     }

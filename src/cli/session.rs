@@ -9,8 +9,8 @@ use uuid::Uuid;
 
 use super::machine;
 use super::output::{duration, number};
-use super::{Exit, Failed, demo, progress, quoted, report, speech};
-use crate::archive::{About, Archive, Position, RevisitPolicy};
+use super::{Exit, Failed, demo, progress, quoted, report, speech, wire};
+use crate::archive::{About, Archive, Position, RevisitPolicy, is_cut_short};
 use crate::clock::{Clock, Step, Timestamp};
 use crate::config::{Config, Override, Source};
 use crate::control::{Server, Steering};
@@ -23,7 +23,7 @@ use crate::crawl::{
 use crate::dashboard::{self, Bound, Dashboard, DashboardError};
 use crate::db::families::meta::{self, ArchivePosition};
 use crate::db::{Batch, Db};
-use crate::dns::{HickoryResolver, Resolve};
+use crate::dns::Resolve;
 use crate::dust::{LiveRules, RuleSet};
 use crate::fetch::{Fetch, HyperFetch, user_agent};
 use crate::filter::Filter;
@@ -80,21 +80,29 @@ async fn on_loop(
     let (clock, step) = resume_clock(&db)?;
     let clock = Arc::new(clock);
     warn_of(step);
-    let archive = {
+    let (archive, lost_behind) = {
         // The writing task belongs to the visits' runtime.
         let _guard = visits.enter();
         open_archive(config, &db, &agent)?
     };
     let edge = Arc::new(Edge {
         clock: clock.clone(),
-        resolve: HickoryResolver::new(&config.dns, clock.clone())?,
+        resolve: wire::resolver(config, clock.clone())?,
         fetch: HyperFetch::new(&config.fetch, &agent, &config.contact, clock.clone())?,
         store: archive.clone(),
     });
     let wake = Arc::new(Notify::new());
     let parts = parts(config, db, seeds, clock.now(), wake.clone())?;
     report::note_settings(config);
-    let (state, resumed) = State::open(parts, clock.now())?;
+    let (mut state, resumed) = State::open(parts, clock.now())?;
+    if let Some(end) = lost_behind {
+        let urls = state.fetch_again_behind(&end, clock.now())?;
+        eprintln!(
+            "warning: the last records of the archive did not reach the disk, as after a power cut; \
+             their {} URLs are fetched again",
+            number(urls)
+        );
+    }
     announce(talk, &resumed, clock.now());
     let paused = state.changes().paused;
     let db = state.db().clone();
@@ -153,7 +161,7 @@ pub(super) fn listen(address: Option<&str>) -> Option<Override> {
 /// Builds what asks the web, and lets it go again: certificates and keys are read for it.
 fn check_edge(config: &Config, agent: &str) -> Result<(), Failed> {
     let clock = Arc::new(Clock::system(Timestamp::ZERO));
-    HickoryResolver::new(&config.dns, clock.clone())?;
+    wire::resolver(config, clock.clone())?;
     HyperFetch::new(&config.fetch, agent, &config.contact, clock)?;
     Ok(())
 }
@@ -186,7 +194,12 @@ fn dashboard<R: Resolve, F: Fetch, S: Store>(
     Ok(dashboard)
 }
 
-fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed> {
+/// Opens the archive; returns also where it ends, if a power cut took what the state has behind it.
+fn open_archive(
+    config: &Config,
+    db: &Db,
+    agent: &str,
+) -> Result<(Archive, Option<Position>), Failed> {
     let mut settings = config.archive.clone();
     settings.dir = config.dir.join(&settings.dir);
     let about = About {
@@ -196,7 +209,14 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
         robots: "RFC 9309".to_owned(),
         crawl: Some(crawl_id(db)?),
     };
-    let position = meta::archive(db)?.map(position_of);
+    let mut position = meta::archive(db)?.map(position_of);
+    let mut lost_behind = None;
+    if let (Some(committed), Some(forced)) = (&position, meta::forced(db)?.map(position_of))
+        && is_cut_short(&settings.dir, committed, &forced)?
+    {
+        lost_behind = Some(forced.clone());
+        position = Some(forced);
+    }
     let (archive, opened) = Archive::open(settings, about, position.as_ref())?;
     if position.is_none() {
         // What is written from now on is the crawl's own: without this a crash before the first
@@ -212,7 +232,7 @@ fn open_archive(config: &Config, db: &Db, agent: &str) -> Result<Archive, Failed
     for cut in &opened.cuts {
         tracing::info!(file = cut.file, bytes = cut.bytes, "cut off what was not committed");
     }
-    Ok(archive)
+    Ok((archive, lost_behind))
 }
 
 fn position_of(committed: ArchivePosition) -> Position {
@@ -401,7 +421,7 @@ mod tests {
             names.filter(|name| name.ends_with(".warc.gz")).count()
         };
         for _ in 0..2 {
-            let archive = open_archive(&config, &db, "crawler").unwrap();
+            let (archive, _) = open_archive(&config, &db, "crawler").unwrap();
             assert_eq!(warcs(), 0);
             archive.write(Arc::new(capture())).await.unwrap();
             archive.close().await.unwrap();
@@ -409,8 +429,8 @@ mod tests {
         }
         // What was there before the crawl is not its own to take away.
         let other = Db::open_in_memory("/other".as_ref(), &Default::default(), &env).unwrap();
-        open_archive(&config, &other, "crawler").unwrap().close().await.unwrap();
-        open_archive(&config, &other, "crawler").unwrap().close().await.unwrap();
+        open_archive(&config, &other, "crawler").unwrap().0.close().await.unwrap();
+        open_archive(&config, &other, "crawler").unwrap().0.close().await.unwrap();
         assert_eq!(warcs(), 1);
     }
 }

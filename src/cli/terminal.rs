@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use super::{Answer, Exit, Failed};
@@ -37,15 +37,37 @@ macro_rules! eprint {
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// Standard output. After its first failure nothing more is written, and [`ended`] tells of it.
+/// What goes to a terminal is written as [`shown`], also where texts of pages are what was asked
+/// for; a file or another program gets them as they are.
 pub(super) struct Stdout;
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        kept(io::stdout().lock().write(bytes))
+        let mut stdout = io::stdout().lock();
+        if !stdout.is_terminal() {
+            return kept(stdout.write(bytes));
+        }
+        let (text, length) = first_text(bytes);
+        kept(stdout.write_all(shown(&text).as_bytes()).map(|()| length))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         kept(io::stdout().lock().flush())
+    }
+}
+
+/// Returns what bytes begin with as text, and its length: up to the first one that is no UTF-8, or
+/// that one alone.
+fn first_text(bytes: &[u8]) -> (Cow<'_, str>, usize) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.into(), bytes.len()),
+        Err(error) => {
+            let length = match error.valid_up_to() {
+                0 => error.error_len().unwrap_or(bytes.len()),
+                valid => valid,
+            };
+            (String::from_utf8_lossy(&bytes[..length]), length)
+        }
     }
 }
 
@@ -142,6 +164,14 @@ mod tests {
             ("a\u{202e}b\u{2066}", "a\\u202eb\\u2066"),
         ] {
             assert_eq!(shown(text), want);
+        }
+        for (bytes, text, length) in [
+            (&b"plain"[..], "plain", 5),
+            (b"ab\xff\x1b", "ab", 2),
+            (b"\xff\x1b", "\u{fffd}", 1),
+            (b"\xe4\xb8", "\u{fffd}", 2),
+        ] {
+            assert_eq!(first_text(bytes), (text.into(), length));
         }
         let json = serde_json::to_string("a\u{9b}b\u{202e}c\u{1b}").unwrap();
         let read: String = serde_json::from_str(&shown(&json)).unwrap();

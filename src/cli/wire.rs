@@ -18,7 +18,7 @@ use crate::config::{self, Config};
 use crate::crawl::{retry_after, robots_outcome};
 use crate::db::Db;
 use crate::db::families::hosts;
-use crate::dns::{DnsFailure, HickoryResolver, Resolve, Resolved};
+use crate::dns::{DnsError, DnsFailure, HickoryResolver, Resolve, Resolved};
 use crate::fetch::{Fetch, HyperFetch, Outcome, Purpose, Request, user_agent};
 use crate::frontier::{Behaviour, Pace, Rest, Rules};
 use crate::robots::{self, FetchedRobots};
@@ -68,6 +68,16 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failed> {
     Ok(built.context("start the threads for requests")?)
 }
 
+/// Returns what resolves the names of a crawl: behind a proxy, nobody here. Call it inside a
+/// runtime.
+pub(super) fn resolver(config: &Config, clock: Arc<Clock>) -> Result<HickoryResolver, DnsError> {
+    let resolver = HickoryResolver::new(&config.dns, clock)?;
+    Ok(match config.fetch.proxy {
+        Some(_) => resolver.left_to_proxy(),
+        None => resolver,
+    })
+}
+
 impl Wire {
     /// Makes the means to ask; refuses without a contact, for no request goes out without one. Call
     /// it inside a runtime.
@@ -76,7 +86,7 @@ impl Wire {
         let clock = Arc::new(Clock::system(Timestamp::ZERO));
         let agent = user_agent(&config.name, env!("CARGO_PKG_VERSION"), &config.contact);
         Ok(Wire {
-            resolver: HickoryResolver::new(&config.dns, clock.clone())?,
+            resolver: resolver(config, clock.clone())?,
             fetch: HyperFetch::new(&config.fetch, &agent, &config.contact, clock.clone())?,
             rules: Rules::new(config.politeness.clone(), &config.host),
             robots: config.robots.clone(),

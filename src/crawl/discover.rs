@@ -213,7 +213,8 @@ impl State {
     }
 
     /// Records a refusal, unless the URL has a record already: what one page may not lead to,
-    /// another may.
+    /// another may. A URL that is too long has none: that is told from the URL alone, and thousands
+    /// of them are a page's work, megabytes of state.
     fn refuse_found(
         &mut self,
         batch: &mut Batch,
@@ -224,6 +225,9 @@ impl State {
     ) -> Result<(), DbError> {
         self.counters.refused += 1;
         self.count(verdict.code());
+        if matches!(verdict.reason, Reason::UrlTooLong(_)) {
+            return Ok(());
+        }
         let own = link.url.fingerprint();
         if !self.db.has(Family::Urls, &own.to_bytes())? {
             let state = UrlState::Refused {

@@ -117,7 +117,7 @@ pub struct Line {
     pub tls_ms: u64,
     /// Milliseconds from request to head.
     pub first_byte_ms: u64,
-    /// Why the body is short.
+    /// Why the body is short, as [`crate::fetch::Truncated`] names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
     /// Version of the rule set.

@@ -31,6 +31,7 @@ mod learn;
 pub mod learned;
 mod learner;
 pub mod log;
+mod lost;
 mod models;
 mod names;
 pub mod near;

@@ -478,7 +478,9 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         if now.since(self.synced) >= self.options.sync_interval.get() {
             self.synced = now;
             // The archive first (I5): the state must never know of a record that a power cut takes.
+            let forced = self.state.archive.clone();
             self.edge.store.sync().await?;
+            self.state.note_forced(&forced)?;
             self.state.db.sync()?;
         }
         let counters = self.state.counters;

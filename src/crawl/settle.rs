@@ -416,8 +416,7 @@ impl State {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
         let mut standing = self.settle_text(batch, admitted, facts, now)?;
-        let whole =
-            answer.status == 200 && !answer.payload.is_empty() && answer.truncated.is_none();
+        let whole = answer.status == 200 && !answer.payload.is_empty() && answer.is_whole();
         if whole {
             self.settle_payload(batch, admitted, facts, now)?;
         }

@@ -531,7 +531,7 @@ fn refused_by_archive_gate(task: &Task, answer: &Answer, facts: &PageFacts) -> O
 
 /// Looks for an earlier capture of the same payload.
 fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError> {
-    if answer.payload.is_empty() || answer.status != 200 || answer.truncated.is_some() {
+    if answer.payload.is_empty() || answer.status != 200 || !answer.is_whole() {
         return Ok(None);
     }
     contents::get(&task.tools.db, contents::Kind::Payload, payload_key(answer))
@@ -625,7 +625,7 @@ fn broken_off(why: Truncated) -> Option<&'static str> {
     match why {
         Truncated::Time => Some("too slow"),
         Truncated::Disconnect => Some("cut off"),
-        Truncated::Unspecified => Some("of a broken coding"),
+        Truncated::Unspecified | Truncated::Undecoded => Some("of a broken coding"),
         Truncated::Length => None,
     }
 }

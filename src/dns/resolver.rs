@@ -1,7 +1,7 @@
 //! The real resolver: hickory asks, our cache keeps, the policy judges.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -48,6 +48,8 @@ pub struct HickoryResolver {
     under_way: Semaphore,
     total: Duration,
     family: Family,
+    /// Names are somebody else's to resolve.
+    is_left_to_proxy: bool,
     clock: Arc<Clock>,
 }
 
@@ -65,8 +67,18 @@ impl HickoryResolver {
             under_way: Semaphore::new(settings.in_flight_max.max(1)),
             total: settings.total.get(),
             family: settings.family,
+            is_left_to_proxy: false,
             clock,
         })
+    }
+
+    /// Leaves names to the proxy that everything goes through: no name server is asked, and no name
+    /// has an address here. What says by itself that it is of this machine or of a private network,
+    /// an address or `localhost` (RFC 6761 §6.3), is judged all the same.
+    #[must_use]
+    pub fn left_to_proxy(mut self) -> Self {
+        self.is_left_to_proxy = true;
+        self
     }
 
     fn cache(&self) -> MutexGuard<'_, Cache> {
@@ -164,6 +176,14 @@ impl Resolve for HickoryResolver {
         if let Some(address) = host.ip() {
             return self.judge(Known::Addresses(vec![address]), Duration::MAX, false);
         }
+        if self.is_left_to_proxy {
+            if is_localhost(host) {
+                let address = Ipv4Addr::LOCALHOST.into();
+                return self.judge(Known::Addresses(vec![address]), Duration::MAX, true);
+            }
+            let (addresses, refused) = (Vec::new(), Vec::new());
+            return Ok(Resolved { addresses, refused, ttl: Duration::MAX, cached: true });
+        }
         if let Some((known, ttl)) = self.cache().get(host, self.clock.now()) {
             return self.judge(known, ttl, true);
         }
@@ -178,8 +198,13 @@ impl Resolve for HickoryResolver {
     }
 
     fn knows(&self, host: &Host, until: Timestamp) -> bool {
-        host.ip().is_some() || self.cache().knows(host, until)
+        self.is_left_to_proxy || host.ip().is_some() || self.cache().knows(host, until)
     }
+}
+
+fn is_localhost(host: &Host) -> bool {
+    let name = host.as_str().trim_end_matches('.');
+    name == "localhost" || name.ends_with(".localhost")
 }
 
 /// The names that are being asked for, so that nobody asks twice at once: whoever comes second

@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::book::{Entry, RuleBook};
 use super::fetched::Fetched;
-use super::pairs::{FORGIVES_AFTER, POOLED, ShapeRecords};
+use super::pairs::FORGIVES_AFTER;
 use super::proven::{PLACES_MAX, Places, places};
 use super::rule::{RuleId, RuleState};
-use super::shape::ODDS_WRONG;
+use super::shape::{ODDS_WRONG, POOLED, ShapeRecords};
 use super::validate::{Finding, Settings};
 use crate::clock::Timestamp;
 use crate::url::CrawlUrl;
@@ -163,20 +163,23 @@ impl RuleBook {
         if finding == Finding::Failed && shown.is_page() {
             self.miner.set_apart(url, key);
         }
-        self.touch_sites_of(rules);
-        let records = self.record_of_shapes();
+        self.entries.count();
+        let records = self.entries.records();
         let document = self.witness(url, shown);
         let priors = rules.iter().map(|id| {
-            let odds = self.entries.get(id).map_or(ODDS_WRONG, |e| records.odds_wrong(e));
+            let odds = self
+                .entries
+                .get(*id)
+                .map_or(ODDS_WRONG, |e| records.odds_wrong(&e.rule, e.doubted));
             (self.agreed_elsewhere(*id) / POOLED, odds)
         });
         let priors: Vec<(u32, f64)> = priors.collect();
         let has_failed = finding == Finding::Failed;
         let here = places(url, key, self.items_of(&url.site()));
-        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), &records)).flatten();
+        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
+            let Some(entry) = self.entries.get_mut(*id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
                 self.pair_result(*id, (url, key), (document, finding), now);
                 continue;
@@ -274,10 +277,11 @@ impl RuleBook {
         &self,
         rules: &[RuleId],
         (url, here): (&CrawlUrl, &Places),
-        records: &ShapeRecords<'_>,
+        records: &ShapeRecords,
     ) -> Option<RuleId> {
         let hazard = |entry: &Entry| {
-            let failed = f64::from(entry.audit.alone) + records.odds_wrong(entry);
+            let odds = records.odds_wrong(&entry.rule, entry.doubted);
+            let failed = f64::from(entry.audit.alone) + odds;
             failed / (f64::from(entry.agreed_for(url, here)) + 1.0)
         };
         let most = self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)));
@@ -285,7 +289,7 @@ impl RuleBook {
     }
 
     fn hiding(&self, rules: &[RuleId]) -> impl Iterator<Item = &Entry> {
-        let entries = rules.iter().filter_map(|id| self.entries.get(id));
+        let entries = rules.iter().filter_map(|id| self.entries.get(*id));
         entries.filter(|entry| entry.rule.state.hides())
     }
 }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::SiteRules;
 use super::audit::Excuse;
 use super::declared;
+use super::entries::Entries;
 use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
 use super::items::{Items, NO_ITEMS};
@@ -38,6 +39,9 @@ const WORTH_ANOTHER_LOOK: u32 = 10;
 
 /// Pairs of pages of a rule that was taken out of force by which others are compared with it.
 const APART_MAX: usize = 8;
+
+/// Rules proved on other sites that are judged first on a new one.
+const ELSEWHERE_MAX: usize = 64;
 
 /// Declared rules noted per site.
 const DECLARED_MAX: usize = 64;
@@ -179,7 +183,7 @@ struct Pending {
 pub struct RuleBook {
     pub(crate) settings: Settings,
     pub(crate) miner: Miner,
-    pub(crate) entries: BTreeMap<RuleId, Entry>,
+    pub(crate) entries: Entries,
     pub(crate) spending: BTreeMap<Site, Spending>,
     pub(crate) version: u64,
     pending: BTreeMap<u64, Pending>,
@@ -188,8 +192,6 @@ pub struct RuleBook {
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
     events: Vec<RuleEvent>,
-    /// Sites whose row has changed since it was last taken to be kept.
-    pub(super) touched: BTreeSet<Site>,
     /// Sites of which the last rule set says something else than is known by now.
     pub(super) stale: BTreeSet<Site>,
     /// That rule set.
@@ -219,7 +221,7 @@ impl RuleBook {
     /// Takes in one fetched page.
     pub fn observe(&mut self, observation: &Observation) {
         let site = observation.url.site();
-        self.touch(&site);
+        self.entries.touch(&site);
         self.spending.entry(site).or_default().pages += 1;
         if let Some(Declared::Redirect(target) | Declared::Canonical(target)) =
             &observation.declared
@@ -246,24 +248,21 @@ impl RuleBook {
     pub fn take_forgotten(&mut self) -> Vec<Site> {
         let forgotten = self.miner.take_forgotten();
         for site in &forgotten {
-            self.touch(site);
+            self.entries.touch(site);
             self.declared.remove(site);
             // What a site has spent is remembered; that it has spent nothing is no news.
             if self.spending.get(site).is_some_and(|spending| spending.probes == 0) {
                 self.spending.remove(site);
             }
-        }
-        if !forgotten.is_empty() {
             // What was found and never tried is found again with the next sample.
-            let gone: BTreeSet<&Site> = forgotten.iter().collect();
-            self.entries.retain(|_, entry| {
-                let untried = entry.rule.state == RuleState::Candidate
-                    && entry.rule.source != Source::Imported
-                    && entry.retired == 0;
-                !untried || !gone.contains(&entry.rule.site)
+            self.entries.retain_of(site, |entry| {
+                entry.rule.state != RuleState::Candidate
+                    || entry.rule.source == Source::Imported
+                    || entry.retired > 0
             });
-            let ruled: BTreeSet<&Site> = self.entries.values().map(|e| &e.rule.site).collect();
-            self.items.retain(|site, _| !gone.contains(site) || ruled.contains(site));
+            if self.entries.of_site(site).next().is_none() {
+                self.items.remove(site);
+            }
         }
         forgotten
     }
@@ -276,14 +275,15 @@ impl RuleBook {
     pub fn mine(&mut self, site: &Site, now: Timestamp) -> Result<usize, RuleError> {
         let mut base = Vec::new();
         let mut refuted = BTreeSet::new();
-        for (id, entry) in self.entries.iter().filter(|(_, entry)| entry.rule.site == *site) {
+        for entry in self.entries.of_site(site) {
+            let id = entry.rule.id;
             match entry.rule.state {
                 RuleState::Enforced | RuleState::Shadow => base.push(entry.rule.clone()),
                 // Candidates are judged again on the larger sample.
                 RuleState::Candidate => {}
                 RuleState::Retired if entry.retry_at <= now => {}
                 RuleState::Retired | RuleState::Suspended => {
-                    refuted.insert(*id);
+                    refuted.insert(id);
                     // Where nothing depends on which of two forms exists, both directions say the
                     // same. It would be believed at once: by the pages that the first one hid.
                     let inverse = entry.rule.rule.inverse().filter(|_| self.by_pairs);
@@ -319,7 +319,7 @@ impl RuleBook {
         }
         while probes.len() < max && self.affords_probe(site) {
             let Some(at) = self.again.iter().position(|pending| {
-                self.entries.get(&pending.rule).is_some_and(|entry| entry.rule.site == *site)
+                self.entries.get(pending.rule).is_some_and(|entry| entry.rule.site == *site)
             }) else {
                 break;
             };
@@ -380,7 +380,7 @@ impl RuleBook {
     /// it must be proved like any other. A site may declare 64 rules; redirects and canonical links
     /// of the pages that were observed are among them.
     pub fn declare(&mut self, site: &Site, rule: RuleKind, scope: Scope) {
-        self.touch(site);
+        self.entries.touch(site);
         let declared = self.declared.entry(site.clone()).or_default();
         if declared.len() < DECLARED_MAX {
             declared.insert((rule, scope));
@@ -389,9 +389,8 @@ impl RuleBook {
 
     /// Counts a URL that rules suppressed.
     pub fn count_suppressed(&mut self, rules: &[RuleId]) {
-        self.touch_sites_of(rules);
         for id in rules {
-            if let Some(entry) = self.entries.get_mut(id) {
+            if let Some(entry) = self.entries.get_mut(*id) {
                 entry.rule.evidence.suppressed += 1;
             }
         }
@@ -399,9 +398,8 @@ impl RuleBook {
 
     /// Counts a URL that rules suppressed and that is to be fetched after all.
     pub fn count_restored(&mut self, rules: &[RuleId]) {
-        self.touch_sites_of(rules);
         for id in rules {
-            if let Some(entry) = self.entries.get_mut(id) {
+            if let Some(entry) = self.entries.get_mut(*id) {
                 let suppressed = &mut entry.rule.evidence.suppressed;
                 *suppressed = suppressed.saturating_sub(1);
             }
@@ -411,12 +409,12 @@ impl RuleBook {
     /// Returns the site of a probe that is under way.
     pub fn site_of_probe(&self, id: u64) -> Option<Site> {
         let rule = self.pending.get(&id)?.rule;
-        self.entries.get(&rule).map(|entry| entry.rule.site.clone())
+        self.entries.get(rule).map(|entry| entry.rule.site.clone())
     }
 
     /// Takes an enforced rule out of force until the operator resumes it.
     pub fn suspend(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
-        self.entries.contains_key(&id) && {
+        self.entries.contains(id) && {
             self.become_state(id, RuleState::Suspended, reason, now);
             true
         }
@@ -424,12 +422,11 @@ impl RuleBook {
 
     /// Puts a rule in force whatever its trial says: the operator knows.
     pub fn enforce(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
-        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let Some(entry) = self.entries.get_mut(id) else { return false };
         // Whoever says so means everywhere, where it failed as well.
         entry.proven = None;
         entry.refused.clear();
         entry.excuses.clear();
-        self.touched.insert(entry.rule.site.clone());
         self.stale.insert(entry.rule.site.clone());
         self.become_state(id, RuleState::Enforced, reason, now);
         true
@@ -438,7 +435,7 @@ impl RuleBook {
     /// Takes a rule back: what it suppressed returns, and it is on trial again after the usual
     /// wait, if the site still speaks for it.
     pub fn revert(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
-        self.entries.contains_key(&id) && {
+        self.entries.contains(id) && {
             self.retire(id, reason, now);
             true
         }
@@ -450,10 +447,9 @@ impl RuleBook {
     /// # Errors
     /// Returns a rule that cannot be used.
     pub(crate) fn put_on_trial(&mut self, ids: &[RuleId], now: Timestamp) -> Result<(), RuleError> {
-        self.touch_sites_of(ids);
         self.lay_out(ids)?;
         for id in ids {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
+            let Some(entry) = self.entries.get_mut(*id) else { continue };
             let waiting = entry.trial.as_ref().map_or(0, Trial::waiting);
             entry.rule.evidence.applicable = u32::try_from(waiting).unwrap_or(u32::MAX);
             if waiting > 0 && entry.rule.state == RuleState::Candidate {
@@ -467,7 +463,7 @@ impl RuleBook {
     /// proved here like any other. Rules that are known here stay as they are.
     pub fn import(&mut self, rules: Vec<Rule>) {
         for mut rule in rules {
-            if self.entries.contains_key(&rule.id) {
+            if self.entries.contains(rule.id) {
                 continue;
             }
             self.declare(&rule.site, rule.rule.clone(), rule.scope.clone());
@@ -482,7 +478,7 @@ impl RuleBook {
     /// Makes a retired rule a candidate before its wait is over; returns false for any other one.
     pub fn revive(&mut self, id: RuleId, reason: &str, now: Timestamp) -> bool {
         let is_retired = |entry: &Entry| entry.rule.state == RuleState::Retired;
-        self.entries.get(&id).is_some_and(is_retired) && {
+        self.entries.get(id).is_some_and(is_retired) && {
             self.become_state(id, RuleState::Candidate, reason, now);
             true
         }
@@ -499,7 +495,7 @@ impl RuleBook {
         let items = window.words.items();
         if !items.is_empty() {
             self.items.entry(site.clone()).or_default().extend(items.iter().cloned());
-            self.touched.insert(site.clone());
+            self.entries.touch(site);
         }
     }
 
@@ -525,8 +521,8 @@ impl RuleBook {
     }
 
     fn admit(&mut self, rule: Rule) {
-        self.touch(&rule.site);
-        match self.entries.get_mut(&rule.id) {
+        self.entries.touch(&rule.site);
+        match self.entries.get_mut(rule.id) {
             Some(entry) => {
                 let evidence = rule.evidence;
                 entry.rule.evidence.documents_same = evidence.documents_same;
@@ -554,27 +550,21 @@ impl RuleBook {
                     doubted: false,
                     trial: None,
                 };
-                self.entries.insert(entry.rule.id, entry);
+                self.entries.insert(entry);
             }
         }
     }
 
     fn priors(&self, site: &Site) -> Vec<(RuleKind, Scope, Source)> {
-        let elsewhere = self
-            .entries
-            .values()
-            .filter(|entry| entry.rule.state == RuleState::Enforced && entry.rule.site != *site);
-        let mut priors = prior::all(self.declared.get(site), elsewhere.map(|entry| &entry.rule));
+        let elsewhere = self.entries.in_force_elsewhere(site, ELSEWHERE_MAX);
+        let mut priors = prior::all(self.declared.get(site), elsewhere);
         let hosts = self.miner.window(site).map(Window::hosts).unwrap_or_default();
         priors.extend(prior::hosts(&hosts));
         priors
     }
 
     pub(super) fn on_trial(&self, site: &Site) -> Vec<RuleId> {
-        let shadows = self
-            .entries
-            .values()
-            .filter(|entry| entry.rule.state == RuleState::Shadow && entry.rule.site == *site);
+        let shadows = self.entries.of_site(site).filter(|e| e.rule.state == RuleState::Shadow);
         let mut ids: Vec<(u32, RuleId)> =
             shadows.map(|e| (e.rule.evidence.documents_same, e.rule.id)).collect();
         ids.sort_by_key(|(support, id)| (std::cmp::Reverse(*support), *id));
@@ -589,10 +579,10 @@ impl RuleBook {
     fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
         self.probes += 1;
         let reference = pending.both || self.needs_reference(&pending.draw.url);
-        self.touch(site);
+        self.entries.touch(site);
         let spending = self.spending.entry(site.clone()).or_default();
         spending.probes += 1 + u64::from(reference);
-        let trial = self.entries.get_mut(&pending.rule).and_then(|entry| {
+        let trial = self.entries.get_mut(pending.rule).and_then(|entry| {
             let trial = entry.trial.as_mut()?;
             entry.rule.evidence.probes += 1 + u32::from(reference);
             trial.probes += 1 + u32::from(reference);
@@ -617,7 +607,7 @@ impl RuleBook {
         allows: &dyn Fn(&CrawlUrl) -> bool,
     ) -> Option<(Draw, bool)> {
         loop {
-            let entry = self.entries.get_mut(&id)?;
+            let entry = self.entries.get_mut(id)?;
             let trial = entry.trial.as_mut()?;
             if entry.rule.state != RuleState::Shadow || trial.pending >= PENDING_MAX {
                 return None;
@@ -659,7 +649,7 @@ impl RuleBook {
     /// Returns true where a failure is worth a second look: the rule did well so far, and the two
     /// texts may be of different days.
     fn doubts(&self, id: RuleId, finding: Finding, outcome: Fetched) -> bool {
-        let trial = self.entries.get(&id).and_then(|entry| entry.trial.as_ref());
+        let trial = self.entries.get(id).and_then(|entry| entry.trial.as_ref());
         finding == Finding::Failed
             && matches!(outcome, Fetched::Page { junk: false, .. })
             && trial.is_some_and(|trial| trial.same >= 2)
@@ -693,8 +683,7 @@ impl RuleBook {
 
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let here = places(&draw.url, &draw.outcome, self.items_of(&draw.url.site()));
-        self.touch_sites_of(&[id]);
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(entry) = self.entries.get_mut(id) else { return };
         let Some(trial) = &mut entry.trial else { return };
         trial.record((draw, &here), finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
@@ -704,7 +693,7 @@ impl RuleBook {
 
     /// Ends a trial that is decided.
     fn settle(&mut self, id: RuleId, last: Option<&Draw>, now: Timestamp) {
-        let Some(entry) = self.entries.get(&id) else { return };
+        let Some(entry) = self.entries.get(id) else { return };
         let Some(trial) = &entry.trial else { return };
         if entry.rule.state != RuleState::Shadow {
             return;
@@ -713,7 +702,7 @@ impl RuleBook {
             Standing::Open => {}
             Standing::Accepted => {
                 let proven = trial.proven.clone();
-                if let Some(entry) = self.entries.get_mut(&id) {
+                if let Some(entry) = self.entries.get_mut(id) {
                     entry.proven = Some(proven);
                 }
                 self.become_state(id, RuleState::Enforced, "proved", now);
@@ -734,8 +723,7 @@ impl RuleBook {
     }
 
     pub(super) fn retire(&mut self, id: RuleId, reason: &str, now: Timestamp) {
-        self.touch_sites_of(&[id]);
-        if let Some(entry) = self.entries.get_mut(&id) {
+        if let Some(entry) = self.entries.get_mut(id) {
             let wait = self.settings.validate.retry_after.get();
             entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));
             entry.retired += 1;
@@ -747,12 +735,11 @@ impl RuleBook {
     }
 
     pub(super) fn become_state(&mut self, id: RuleId, to: RuleState, reason: &str, now: Timestamp) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(entry) = self.entries.get_mut(id) else { return };
         let from = entry.rule.state;
         if from == to {
             return;
         }
-        self.touched.insert(entry.rule.site.clone());
         entry.rule.state = to;
         entry.rule.changed = now;
         if to != RuleState::Shadow {
@@ -782,12 +769,9 @@ impl RuleBook {
 
     /// Puts candidates on trial where what they save is worth their probes.
     fn start_trials(&mut self, site: &Site, now: Timestamp) -> Result<(), RuleError> {
-        let candidates: Vec<RuleId> = self
-            .entries
-            .values()
-            .filter(|e| e.rule.site == *site && e.rule.state == RuleState::Candidate)
-            .map(|entry| entry.rule.id)
-            .collect();
+        let candidates = self.entries.of_site(site);
+        let candidates = candidates.filter(|entry| entry.rule.state == RuleState::Candidate);
+        let candidates = candidates.map(|entry| entry.rule.id).collect();
         let candidates = self.allowed(site, candidates)?;
         if self.by_pairs {
             return self.try_by_pairs(candidates, now);
@@ -798,10 +782,8 @@ impl RuleBook {
     /// Returns those candidates that do not make one page of what a rule did that the operator took
     /// out of force: the same rule in the other direction would undo what was decided.
     fn allowed(&self, site: &Site, candidates: Vec<RuleId>) -> Result<Vec<RuleId>, RuleError> {
-        let suspended = self
-            .entries
-            .values()
-            .filter(|entry| entry.rule.site == *site && entry.rule.state == RuleState::Suspended);
+        let suspended = self.entries.of_site(site);
+        let suspended = suspended.filter(|entry| entry.rule.state == RuleState::Suspended);
         let mut apart: Vec<(CrawlUrl, CrawlUrl)> = Vec::new();
         for entry in suspended {
             let rule = SiteRules::compile([&entry.rule])?;
@@ -812,7 +794,7 @@ impl RuleBook {
         }
         let mut allowed = Vec::new();
         for id in candidates {
-            let Some(entry) = self.entries.get(&id) else { continue };
+            let Some(entry) = self.entries.get(id) else { continue };
             let rule = SiteRules::compile([&entry.rule])?;
             let key = |url: &CrawlUrl| rewrite(&rule, url).map_or_else(|| url.clone(), |to| to.0);
             if apart.iter().all(|(one, other)| key(one) != key(other)) {

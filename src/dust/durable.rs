@@ -74,46 +74,22 @@ pub struct RuleRows {
 impl RuleBook {
     /// Returns all rows.
     pub fn encode_rules(&self) -> RuleRows {
-        let sites = self.entries.values().map(|entry| &entry.rule.site);
-        let sites = sites.chain(self.spending.keys()).chain(self.declared.keys());
+        let sites = self.entries.sites().chain(self.spending.keys()).chain(self.declared.keys());
         self.rows_of(sites.chain(self.items.keys()).collect())
     }
 
     /// Returns the rows that have changed since the last call.
     pub fn take_changed_rows(&mut self) -> RuleRows {
-        let touched = std::mem::take(&mut self.touched);
+        let touched = self.entries.take_touched();
         self.rows_of(touched.iter().collect())
-    }
-
-    /// Notes that the row of a site has to be kept anew.
-    pub(super) fn touch(&mut self, site: &Site) {
-        if !self.touched.contains(site) {
-            self.touched.insert(site.clone());
-        }
-    }
-
-    /// Does so for the site of each of some rules.
-    pub(super) fn touch_sites_of(&mut self, rules: &[RuleId]) {
-        for id in rules {
-            if let Some(entry) = self.entries.get(id) {
-                self.touched.insert(entry.rule.site.clone());
-            }
-        }
     }
 
     fn rows_of(&self, sites: BTreeSet<&Site>) -> RuleRows {
         let head = Head { format: ROWS_FORMAT, version: self.version, probed: self.probed.clone() };
-        let mut of_site: BTreeMap<&Site, Vec<Entry>> =
-            sites.into_iter().map(|site| (site, Vec::new())).collect();
-        for entry in self.entries.values() {
-            if let Some(entries) = of_site.get_mut(&entry.rule.site) {
-                entries.push(entry.kept());
-            }
-        }
-        let row = |(site, entries): (&Site, Vec<Entry>)| {
+        let row = |site: &Site| {
             let row = SiteRow {
                 site: site.clone(),
-                entries,
+                entries: self.entries.of_site(site).map(Entry::kept).collect(),
                 spending: self.spending.get(site).copied().unwrap_or_default(),
                 declared: self.declared.get(site).into_iter().flatten().cloned().collect(),
                 items: self.items_of(site).clone(),
@@ -123,7 +99,7 @@ impl RuleBook {
         };
         RuleRows {
             head: serde_json::to_vec(&head).unwrap_or_default(),
-            sites: of_site.into_iter().map(row).collect(),
+            sites: sites.into_iter().map(row).collect(),
         }
     }
 
@@ -167,7 +143,7 @@ impl RuleBook {
                         format!("rule {} is of {}, not {site}", entry.rule.id, entry.rule.site);
                     return Err(DecodeError::Rules(why));
                 }
-                book.entries.insert(entry.rule.id, entry);
+                book.entries.insert(entry);
             }
             if row.spending != Spending::default() {
                 book.spending.insert(site.clone(), row.spending);
@@ -179,6 +155,7 @@ impl RuleBook {
                 book.items.insert(site, row.items);
             }
         }
+        book.entries.take_touched();
         for bytes in samples {
             let (site, window) = decode_window(bytes)?;
             book.miner.restore(site, window);
@@ -194,7 +171,7 @@ impl RuleBook {
 
     /// Returns one rule.
     pub fn rule(&self, id: RuleId) -> Option<&super::rule::Rule> {
-        self.entries.get(&id).map(|entry| &entry.rule)
+        self.entries.get(id).map(|entry| &entry.rule)
     }
 }
 

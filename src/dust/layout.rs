@@ -85,10 +85,10 @@ impl RuleBook {
         }
         let pool = self.pool(site)?;
         for id in candidates {
-            let Some(entry) = self.entries.get(&id) else { continue };
+            let Some(entry) = self.entries.get(id) else { continue };
             let trial = self.trial_of(entry, &pool)?;
             let known = self.known_share(&trial);
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(id) else { continue };
             if self.settings.validate.is_worth(&entry.rule.evidence, entry.rule.source, known) {
                 entry.trial = Some(trial);
                 self.become_state(id, RuleState::Shadow, "on trial", now);
@@ -101,16 +101,16 @@ impl RuleBook {
     pub(super) fn lay_out(&mut self, rules: &[RuleId]) -> Result<(), RuleError> {
         let mut untried: BTreeMap<Site, Vec<RuleId>> = BTreeMap::new();
         for id in rules {
-            if let Some(entry) = self.entries.get(id).filter(|entry| entry.trial.is_none()) {
+            if let Some(entry) = self.entries.get(*id).filter(|entry| entry.trial.is_none()) {
                 untried.entry(entry.rule.site.clone()).or_default().push(*id);
             }
         }
         for (site, rules) in untried {
             let pool = self.pool(&site)?;
             for id in rules {
-                let Some(entry) = self.entries.get(&id) else { continue };
+                let Some(entry) = self.entries.get(id) else { continue };
                 let trial = self.trial_of(entry, &pool)?;
-                if let Some(entry) = self.entries.get_mut(&id) {
+                if let Some(entry) = self.entries.get_mut(id) {
                     entry.trial = Some(trial);
                 }
             }
@@ -121,8 +121,8 @@ impl RuleBook {
     fn pool(&self, site: &Site) -> Result<Pool, RuleError> {
         let lives =
             |state| matches!(state, RuleState::Enforced | RuleState::Shadow | RuleState::Candidate);
-        let rules = self.entries.values().map(|entry| &entry.rule);
-        let rules = SiteRules::compile(rules.filter(|r| r.site == *site && lives(r.state)))?;
+        let rules = self.entries.of_site(site).map(|entry| &entry.rule);
+        let rules = SiteRules::compile(rules.filter(|rule| lives(rule.state)))?;
         let is_drawn = |page: &&Page| speaks(page) || self.draws_untold && is_untold(page);
         let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
         let drawable = |page: &Page| {

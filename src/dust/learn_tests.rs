@@ -903,8 +903,8 @@ fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {
 fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
     let mut two = Two::new();
     let (sound, wrong, both) = (two.sound, two.wrong, [two.sound, two.wrong]);
-    for entry in two.book.entries.values_mut() {
-        entry.proven = Some(Proven::default());
+    for id in [sound, wrong] {
+        two.book.entries.get_mut(id).unwrap().proven = Some(Proven::default());
     }
     two.audit(&[sound], true, 60);
     two.audit(&[wrong], true, 12);
@@ -955,7 +955,7 @@ fn a_rule_is_doubted_where_the_one_that_leads_back_was_refuted() {
     book.enforce(back, "told", Timestamp::ZERO);
     book.enforce(other, "told", Timestamp::ZERO);
     book.doubt().unwrap();
-    assert!(book.entries[&back].doubted && !book.entries[&other].doubted);
+    assert!(book.entries.get(back).unwrap().doubted && !book.entries.get(other).unwrap().doubted);
 }
 
 /// Whoever put a rule in force that had failed in some places was told so, and it was not.
@@ -970,7 +970,7 @@ fn a_rule_that_somebody_puts_in_force_holds_where_it_failed_as_well() {
     book.enforce(id, "told", Timestamp::ZERO);
     book.take_rule_set().unwrap().expect("it is news");
     let [_, failed, ..] = places(&form, &form, &NO_ITEMS);
-    book.entries.get_mut(&id).unwrap().refused = [failed].into();
+    book.entries.get_mut(id).unwrap().refused = [failed].into();
     assert!(!book.rule_set().unwrap().hides(&form, &[id]));
     book.enforce(id, "told", Timestamp::ZERO);
     let set = book.take_rule_set().unwrap().expect("that is news too");
@@ -1148,12 +1148,12 @@ fn a_trial_for_which_nothing_is_fetched_makes_room_for_a_better_rule() {
         rule
     };
     let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
-    let state = |book: &RuleBook, id: RuleId| book.entries[&id].rule.state;
+    let state = |book: &RuleBook, id: RuleId| book.entries.get(id).unwrap().rule.state;
     let place = |book: &mut RuleBook, rules: Vec<Rule>| {
         let ids: Vec<RuleId> = rules.iter().map(|rule| rule.id).collect();
         book.import(rules.clone());
         for rule in rules {
-            book.entries.get_mut(&rule.id).unwrap().rule.evidence = rule.evidence;
+            book.entries.get_mut(rule.id).unwrap().rule.evidence = rule.evidence;
         }
         book.try_by_pairs(ids.clone(), Timestamp::ZERO).unwrap();
         ids
@@ -1232,7 +1232,7 @@ fn what_other_rules_merge_anyway_proves_no_rule() {
         book.import(vec![sid.clone(), lang.clone()]);
         assert!(book.enforce(sid.id, "as the test says", Timestamp::ZERO));
         book.try_by_pairs(vec![lang.id], Timestamp::ZERO).unwrap();
-        book.entries[&lang.id].pairs.known
+        book.entries.get(lang.id).unwrap().pairs.known
     };
     let words = |n: u64| n * 1_000..n * 1_000 + 120;
     let form = |n, tail: &str| Shown::observation(&format!("/d?id={n}&{tail}"), words(n));
@@ -1292,7 +1292,7 @@ fn many_forms_of_a_few_documents_count_as_few() {
             let (form, plain) = (format!("/list/{list}?sort={n}"), format!("/list/{list}"));
             shown.draw(rule.id, (&form, &plain), words(list));
         }
-        let entry = &shown.book.entries[&rule.id];
+        let entry = &shown.book.entries.get(rule.id).unwrap();
         let here = places(&url("/list/0?sort=1"), &url("/list/0"), &NO_ITEMS);
         (entry.agreed(), entry.proven.as_ref().map_or(0, |proven| proven.least_in(&here)))
     };

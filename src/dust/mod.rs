@@ -17,6 +17,7 @@ mod corpus;
 pub mod declared;
 mod differences;
 pub mod durable;
+mod entries;
 pub mod evidence;
 mod fetched;
 pub mod export;

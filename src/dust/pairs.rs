@@ -37,13 +37,14 @@ use serde::{Deserialize, Serialize};
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
 use super::changes::Others;
+use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{needed, rewrite};
 use super::prior;
 use super::proven::{Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
-use super::shape::{ODDS_WRONG, Shape, odds_before};
+use super::shape::{ODDS_WRONG, POOLED, Verdict};
 use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
 use crate::content::Change;
@@ -58,24 +59,12 @@ const IDLE_SUPPORT: u32 = 3;
 /// Pairs after which one failure is taken for a page that changed between two fetches.
 pub(super) const FORGIVES_AFTER: u32 = 40;
 
-/// Pairs of other sites that count as one.
-pub(super) const POOLED: u32 = 4;
-
-/// The least odds, however many rules have never failed: sites change.
-const ODDS_WRONG_MIN: f64 = 0.002;
-
-/// Wrong rules for each true one among those that do what a refuted rule did.
-const ODDS_DOUBTED: f64 = 1.0;
-
 /// Refuted rules of a site that others are compared with, and URLs by which they are.
 const REFUTED_MAX: usize = 64;
 const LOOKS_MAX: u32 = 8;
 
 /// Pairs after which a rule repeats itself: one that is refuted sooner is a guess that was wrong.
 const REPEATED: u32 = 3;
-
-/// True rules that these odds are worth beside what a site shows.
-const ODDS_WEIGHT: f64 = 5.0;
 
 /// Largest share of the URLs of a rule in force that is fetched all the same, at these odds; at
 /// twice the odds it is all of them.
@@ -219,40 +208,15 @@ impl Settings {
     }
 }
 
-/// Rules of one shape that were refuted, and those in force that never failed.
-#[derive(Clone, Copy, Default)]
-struct ShapeRecord {
-    wrong: u32,
-    right: u32,
-}
-
-impl ShapeRecord {
-    fn add(&mut self, wrong: bool, right: bool) {
-        self.wrong += u32::from(wrong);
-        self.right += u32::from(right);
-    }
-}
-
-/// How far rules have been right so far, by shape: on each site, and on all of them.
-#[derive(Default)]
-pub(super) struct ShapeRecords<'a> {
-    of_site: HashMap<(&'a Site, Shape), ShapeRecord>,
-    of_all: HashMap<Shape, ShapeRecord>,
-}
-
-impl ShapeRecords<'_> {
-    /// Returns the odds that a rule of this shape is wrong on its site: exchanged words may be an
-    /// accident where parameters are not. What other sites of the crawl show counts too, but less.
-    /// One that does what a refuted rule did is as likely wrong as not.
-    pub(super) fn odds_wrong(&self, of: &Entry) -> f64 {
-        let least = if of.doubted { ODDS_DOUBTED } else { ODDS_WRONG_MIN };
-        let of = &of.rule;
-        let shape = Shape::of(&of.rule);
-        let own = self.of_site.get(&(&of.site, shape)).copied().unwrap_or_default();
-        let all = self.of_all.get(&shape).copied().unwrap_or_default();
-        let pooled = |own: u32, all: u32| f64::from(own) + f64::from(all - own) / f64::from(POOLED);
-        let (wrong, right) = (pooled(own.wrong, all.wrong), pooled(own.right, all.right));
-        ((wrong + odds_before(of) * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(least)
+impl Entry {
+    /// Tells whether the rule turned out right or wrong. One that was refuted before it had agreed
+    /// as often as most do when their trial begins says nothing about those that have.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        let has_failed = self.rule.evidence.has_failed();
+        if has_failed && self.retired > 0 && self.agreed() >= REPEATED {
+            return Some(Verdict::Wrong);
+        }
+        (!has_failed && self.rule.state == RuleState::Enforced).then_some(Verdict::Right)
     }
 }
 
@@ -279,13 +243,13 @@ impl RuleBook {
         candidates: Vec<RuleId>,
         now: Timestamp,
     ) -> Result<(), RuleError> {
-        let Some(first) = candidates.first().and_then(|id| self.entries.get(id)) else {
+        let Some(first) = candidates.first().and_then(|id| self.entries.get(*id)) else {
             return Ok(());
         };
         let site = first.rule.site.clone();
         let mut candidates = candidates;
         candidates.sort_by_key(|id| (std::cmp::Reverse(self.support(*id)), *id));
-        self.touch(&site);
+        self.entries.touch(&site);
         self.note_items(&site);
         let room = self.make_room(&site, &candidates, now);
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
@@ -293,7 +257,7 @@ impl RuleBook {
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
         for id in candidates.into_iter().take(room) {
             let sampled = self.sampled(id, &urls)?;
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.pairs = Pairs::of(sampled.same);
             entry.proven = sampled.proven;
             entry.refused.clear();
@@ -309,7 +273,7 @@ impl RuleBook {
     fn make_room(&mut self, site: &Site, candidates: &[RuleId], now: Timestamp) -> usize {
         let on_trial = self.on_trial(site);
         let mut room = TRIALS_MAX.saturating_sub(on_trial.len());
-        let is_idle = |id: &RuleId| self.entries.get(id).is_some_and(|entry| entry.pairs.is_idle());
+        let is_idle = |id: &RuleId| self.entries.get(*id).is_some_and(|e| e.pairs.is_idle());
         // The least supported one first.
         let idle: Vec<RuleId> = on_trial.into_iter().rev().filter(is_idle).collect();
         for id in idle {
@@ -324,7 +288,7 @@ impl RuleBook {
     }
 
     fn support(&self, id: RuleId) -> u32 {
-        self.entries.get(&id).map_or(0, |entry| entry.rule.evidence.documents_same)
+        self.entries.get(id).map_or(0, |entry| entry.rule.evidence.documents_same)
     }
 
     /// Doubts rules that make one page of two URLs of which a rule of their site did that was
@@ -337,11 +301,10 @@ impl RuleBook {
     /// Returns a rule that cannot be used.
     pub(super) fn doubt(&mut self) -> Result<(), RuleError> {
         for site in std::mem::take(&mut self.doubt_due) {
-            let of_site = |entry: &&Entry| entry.rule.site == site;
             let refuted = |entry: &&Entry| {
                 entry.rule.state == RuleState::Retired && entry.rule.evidence.has_failed()
             };
-            let refuted = self.entries.values().filter(of_site).filter(refuted).take(REFUTED_MAX);
+            let refuted = self.entries.of_site(&site).filter(refuted).take(REFUTED_MAX);
             let refuted: Vec<SiteRules> = refuted
                 .map(|entry| SiteRules::compile(std::iter::once(&entry.rule)))
                 .collect::<Result<_, _>>()?;
@@ -349,7 +312,7 @@ impl RuleBook {
                 continue;
             }
             let live = |entry: &&Entry| entry.rule.state.hides() && !entry.doubted;
-            let live = self.entries.values().filter(of_site).filter(live);
+            let live = self.entries.of_site(&site).filter(live);
             let rules = SiteRules::compile(live.map(|entry| &entry.rule))?;
             let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
             let mut looked: HashMap<RuleId, u32> = HashMap::new();
@@ -368,10 +331,9 @@ impl RuleBook {
                 }
             }
             for id in doubted {
-                if let Some(entry) = self.entries.get_mut(&id) {
+                if let Some(entry) = self.entries.get_mut(id) {
                     entry.doubted = true;
                     self.stale.insert(site.clone());
-                    self.touched.insert(site.clone());
                 }
             }
         }
@@ -388,7 +350,7 @@ impl RuleBook {
     ) {
         let elsewhere = self.agreed_elsewhere(id);
         let here = places(url, key, self.items_of(&url.site()));
-        let Some(entry) = self.entries.get_mut(&id) else { return };
+        let Some(entry) = self.entries.get_mut(id) else { return };
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
         match finding {
             Finding::Same => {
@@ -441,17 +403,13 @@ impl RuleBook {
 
     /// Returns how many pairs agreed on other sites under the same rule, if it failed on none.
     pub(super) fn agreed_elsewhere(&self, id: RuleId) -> u32 {
-        let Some(own) = self.entries.get(&id) else { return 0 };
+        let Some(own) = self.entries.get(id) else { return 0 };
         if !prior::is_portable(&own.rule) {
             return 0;
         }
         let mut agreed = 0u32;
-        for other in self.entries.values() {
-            let rule = &other.rule;
-            if rule.rule != own.rule.rule || rule.scope != own.rule.scope || rule.id == id {
-                continue;
-            }
-            match rule.state {
+        for other in self.entries.like(&own.rule) {
+            match other.rule.state {
                 RuleState::Retired | RuleState::Suspended => return 0,
                 RuleState::Enforced | RuleState::Shadow => agreed += other.agreed(),
                 RuleState::Candidate => {}
@@ -460,34 +418,15 @@ impl RuleBook {
         agreed
     }
 
-    /// Tells how far the rules of each site and shape have been right so far. A rule that was
-    /// refuted before it had agreed as often as most do when their trial begins says nothing about
-    /// those that have.
-    pub(super) fn record_of_shapes(&self) -> ShapeRecords<'_> {
-        let mut records = ShapeRecords::default();
-        for entry in self.entries.values() {
-            let Entry { rule, retired, .. } = entry;
-            let failed = rule.evidence.has_failed();
-            let wrong = failed && *retired > 0 && entry.agreed() >= REPEATED;
-            let right = !failed && rule.state == RuleState::Enforced;
-            let shape = Shape::of(&rule.rule);
-            records.of_site.entry((&rule.site, shape)).or_default().add(wrong, right);
-            records.of_all.entry(shape).or_default().add(wrong, right);
-        }
-        records
-    }
-
     /// Returns what pages of the sample show that the rule would have merged: those that it alone
     /// gives the key of another one. `urls` are those of the sample, in its order.
     fn sampled(&self, id: RuleId, urls: &[Option<CrawlUrl>]) -> Result<Sampled, RuleError> {
         let mut sampled = Sampled::default();
-        let Some(entry) = self.entries.get(&id) else { return Ok(sampled) };
+        let Some(entry) = self.entries.get(id) else { return Ok(sampled) };
         let proven = sampled.proven.insert(Proven::of(&entry.rule.rule));
         let site = &entry.rule.site;
-        let live = |other: &&Entry| {
-            other.rule.site == *site && (other.rule.state.hides() || other.rule.id == id)
-        };
-        let rules = SiteRules::compile(self.entries.values().filter(live).map(|e| &e.rule))?;
+        let live = |other: &&Entry| other.rule.state.hides() || other.rule.id == id;
+        let rules = SiteRules::compile(self.entries.of_site(site).filter(live).map(|e| &e.rule))?;
         let keys = Keys { rules: &rules, on_trial: id, entries: &self.entries };
         let Some(window) = self.miner.window(site) else { return Ok(sampled) };
         let mut groups: BTreeMap<CrawlUrl, Vec<Seen<'_>>> = BTreeMap::new();
@@ -532,7 +471,7 @@ impl RuleBook {
 struct Keys<'a> {
     rules: &'a SiteRules,
     on_trial: RuleId,
-    entries: &'a BTreeMap<RuleId, Entry>,
+    entries: &'a Entries,
 }
 
 impl Keys<'_> {
@@ -540,7 +479,7 @@ impl Keys<'_> {
     /// what is proved and what it does itself: what other rules merge anyway does not test it.
     fn test(&self, url: &CrawlUrl, other: &CrawlUrl) -> bool {
         let is_proved = |rule: &RuleId| {
-            let entry = self.entries.get(rule);
+            let entry = self.entries.get(*rule);
             entry.is_some_and(|entry| entry.rule.state == RuleState::Enforced)
         };
         let order = |rule: &RuleId| (is_proved(rule), *rule == self.on_trial, *rule);

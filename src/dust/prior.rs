@@ -48,7 +48,7 @@ pub(crate) fn is_portable(rule: &Rule) -> bool {
 /// Priors in the order in which they are judged.
 pub(crate) fn all<'a>(
     declared: Option<&BTreeSet<(RuleKind, Scope)>>,
-    proved: impl IntoIterator<Item = &'a Rule>,
+    elsewhere: impl IntoIterator<Item = (&'a RuleKind, &'a Scope)>,
 ) -> Vec<(RuleKind, Scope, Source)> {
     let mut priors = Vec::new();
     let mut add = |kind: RuleKind, scope: Scope, source| {
@@ -59,10 +59,8 @@ pub(crate) fn all<'a>(
     for (rule, scope) in declared.into_iter().flatten() {
         add(rule.clone(), scope.clone(), Source::Declared);
     }
-    for rule in proved {
-        if is_portable(rule) {
-            add(rule.rule.clone(), rule.scope.clone(), Source::Elsewhere);
-        }
+    for (rule, scope) in elsewhere {
+        add(rule.clone(), scope.clone(), Source::Elsewhere);
     }
     for name in PARAMETERS {
         let kind = RuleKind::drop(vec![name.to_owned()], None);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::book::{Entry, RuleBook};
 use super::live::{self, RuleSet};
-use super::pairs::POOLED;
 use super::proven::PLACES_MAX;
-use super::rule::{RuleError, RuleId, RuleKind, RuleState, Scope};
+use super::rule::{RuleError, RuleId, RuleKind, RuleState};
+use super::shape::POOLED;
 use crate::url::{CrawlUrl, Host, Site};
 
 /// Places of a whole host after which a name with and without `www.` is taken to be the same in
@@ -48,10 +48,13 @@ impl RuleBook {
         self.version += 1;
         let is_whole = is_whole_due || self.version.is_multiple_of(WHOLE_EVERY);
         let last = self.published.take().filter(|_| !is_whole);
-        let hiding = self.entries.values().filter(|entry| entry.rule.state.hides());
-        let hiding = hiding.filter(|entry| last.is_none() || stale.contains(&entry.rule.site));
-        let sites: BTreeSet<Site> = hiding.map(|entry| entry.rule.site.clone()).collect();
+        let hides = |site: &&Site| self.entries.of_site(site).any(|e| e.rule.state.hides());
+        let sites: Vec<Site> = match last {
+            Some(_) => stale.iter().filter(hides).cloned().collect(),
+            None => self.entries.sites().filter(hides).cloned().collect(),
+        };
         sites.iter().for_each(|site| self.note_items(site));
+        self.entries.count();
         let set = match last {
             Some(last) => self.next_set(last, &stale)?,
             None => self.rule_set()?,
@@ -94,19 +97,14 @@ impl RuleBook {
 
     /// Returns the set that comes after another one, where some sites have changed.
     fn next_set(&self, last: RuleSet, stale: &BTreeSet<Site>) -> Result<RuleSet, RuleError> {
-        let mut of_site: BTreeMap<&Site, Vec<&Entry>> =
-            stale.iter().map(|site| (site, Vec::new())).collect();
-        for entry in self.entries.values().filter(|entry| self.is_applied(entry)) {
-            if let Some(entries) = of_site.get_mut(&entry.rule.site) {
-                entries.push(entry);
-            }
-        }
         let mut set = last;
-        for (site, entries) in &of_site {
-            let rules = entries.iter().map(|entry| Arc::new(entry.rule.clone())).collect();
+        let mut entries: Vec<&Entry> = Vec::new();
+        for site in stale {
+            let applied = || self.entries.of_site(site).filter(|entry| self.is_applied(entry));
+            let rules = applied().map(|entry| Arc::new(entry.rule.clone())).collect();
             set = set.with_site(self.version, site, rules)?;
+            entries.extend(applied());
         }
-        let entries: Vec<&Entry> = of_site.into_values().flatten().collect();
         let items =
             stale.iter().filter_map(|site| Some((site.clone(), self.items.get(site)?.clone())));
         Ok(self.told_of(set, &entries).naming_items(items))
@@ -123,21 +121,14 @@ impl RuleBook {
     /// Tells a set how far some of its rules are proved.
     fn told_of(&self, set: RuleSet, entries: &[&Entry]) -> RuleSet {
         let settings = &self.settings.validate;
-        let mut pool: BTreeMap<(&RuleKind, &Scope), u32> =
-            entries.iter().map(|entry| ((&entry.rule.rule, &entry.rule.scope), 0)).collect();
-        for entry in self.entries.values().filter(|entry| self.is_applied(entry)) {
-            if let Some(agreed) = pool.get_mut(&(&entry.rule.rule, &entry.rule.scope)) {
-                *agreed += entry.agreed();
-            }
-        }
         let pooled = |entry: &Entry| {
-            let all = pool.get(&(&entry.rule.rule, &entry.rule.scope)).copied().unwrap_or(0);
-            (all - entry.agreed()) / POOLED
+            let others = self.entries.like(&entry.rule).filter(|other| self.is_applied(other));
+            others.map(Entry::agreed).sum::<u32>() / POOLED
         };
-        let records = self.record_of_shapes();
+        let records = self.entries.records();
         let standings = entries.iter().map(|entry| {
             let everywhere = entry.proven.as_ref().is_none_or(|p| p.places() >= places_max(entry));
-            let (pooled, odds) = (pooled(entry), records.odds_wrong(entry));
+            let (pooled, odds) = (pooled(entry), records.odds_wrong(&entry.rule, entry.doubted));
             let agreed = entry.agreed() + pooled;
             let standing = live::Standing {
                 on_trial: self.is_tried(entry),

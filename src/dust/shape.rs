@@ -11,10 +11,13 @@
 //! |---|---|---|---|
 //! | 87 : 153 | 16 : 20 | 9 : 6 | 41 : 236 |
 
+use std::collections::{BTreeMap, HashMap};
+
 use super::rule::{Rule, RuleKind, Source};
+use crate::url::Site;
 
 /// What a rule changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Shape {
     /// A word for another one, or a value of a parameter for all others.
     Words,
@@ -38,6 +41,18 @@ pub(crate) const ODDS_WRONG: f64 = 0.02;
 /// commit, and what a parameter does in one place is asked in each.
 const ODDS_WRONG_WORDS: f64 = 0.5;
 const ODDS_WRONG_PATH: f64 = 0.1;
+
+/// The least odds, however many rules have never failed: sites change.
+const ODDS_WRONG_MIN: f64 = 0.002;
+
+/// Wrong rules for each true one among those that do what a refuted rule did.
+const ODDS_DOUBTED: f64 = 1.0;
+
+/// True rules that these odds are worth beside what a site shows.
+const ODDS_WEIGHT: f64 = 5.0;
+
+/// Rules of other sites that count as one of the site itself, and pairs of them that do.
+pub(crate) const POOLED: u32 = 4;
 
 impl Shape {
     /// Returns what a rule changes.
@@ -91,11 +106,75 @@ fn words(piece: &str) -> Vec<&str> {
 
 /// Returns the odds that a rule is wrong before anything is known of its site. What a site
 /// declares, or what was proved on another one, is no accident.
-pub(crate) fn odds_before(rule: &Rule) -> f64 {
+fn odds_before(rule: &Rule) -> f64 {
     match Shape::of(&rule.rule) {
         Shape::Words if rule.source == Source::Mined => ODDS_WRONG_WORDS,
         Shape::Path if rule.source == Source::Mined => ODDS_WRONG_PATH,
         _ => ODDS_WRONG,
+    }
+}
+
+/// What a crawl has shown of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is in force and has never failed.
+    Right,
+    /// It was refuted.
+    Wrong,
+}
+
+/// Rules of one shape by what was shown of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct ShapeRecord {
+    wrong: u32,
+    right: u32,
+}
+
+/// How far rules have been right so far, by shape: on each site, and on all of them.
+#[derive(Debug, Default)]
+pub(crate) struct ShapeRecords {
+    of_site: HashMap<Site, BTreeMap<Shape, ShapeRecord>>,
+    of_all: BTreeMap<Shape, ShapeRecord>,
+}
+
+impl ShapeRecords {
+    /// Takes what is known of the rules of a site now, in place of what was.
+    pub(crate) fn replace(
+        &mut self,
+        site: &Site,
+        verdicts: impl Iterator<Item = (Shape, Verdict)>,
+    ) {
+        for (shape, before) in self.of_site.remove(site).unwrap_or_default() {
+            let all = self.of_all.entry(shape).or_default();
+            all.wrong -= before.wrong;
+            all.right -= before.right;
+        }
+        let mut own: BTreeMap<Shape, ShapeRecord> = BTreeMap::new();
+        for (shape, verdict) in verdicts {
+            for record in [own.entry(shape).or_default(), self.of_all.entry(shape).or_default()] {
+                match verdict {
+                    Verdict::Right => record.right += 1,
+                    Verdict::Wrong => record.wrong += 1,
+                }
+            }
+        }
+        if !own.is_empty() {
+            self.of_site.insert(site.clone(), own);
+        }
+    }
+
+    /// Returns the odds that a rule of this shape is wrong on its site: exchanged words may be an
+    /// accident where parameters are not. What other sites of the crawl show counts too, but less.
+    /// One that is doubted, since it does what a refuted rule did, is as likely wrong as not.
+    pub(crate) fn odds_wrong(&self, of: &Rule, is_doubted: bool) -> f64 {
+        let least = if is_doubted { ODDS_DOUBTED } else { ODDS_WRONG_MIN };
+        let shape = Shape::of(&of.rule);
+        let own = self.of_site.get(&of.site).and_then(|own| own.get(&shape));
+        let own = own.copied().unwrap_or_default();
+        let all = self.of_all.get(&shape).copied().unwrap_or_default();
+        let pooled = |own: u32, all: u32| f64::from(own) + f64::from(all - own) / f64::from(POOLED);
+        let (wrong, right) = (pooled(own.wrong, all.wrong), pooled(own.right, all.right));
+        ((wrong + odds_before(of) * ODDS_WEIGHT) / (right + ODDS_WEIGHT)).max(least)
     }
 }
 

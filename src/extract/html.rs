@@ -14,7 +14,7 @@ use super::element::{
 use super::facts::{Extracted, Region};
 use super::forms::Forms;
 use super::links::{References, resolve};
-use super::page_links::{Namespace, collect, directs_robots};
+use super::page_links::{Namespace, collect, directs_all, directs_robots};
 use super::settings::Settings;
 use super::text::{Blocks, Place, append_folded, cut};
 
@@ -447,7 +447,17 @@ impl Reader<'_> {
         };
         let name = name.trim_ascii().to_ascii_lowercase();
         let directives = &mut self.facts.meta_robots;
-        if directs_robots(&name, content) && directives.len() < self.settings.directives_max {
+        if !directs_robots(&name, content) {
+            return;
+        }
+        // However many robots a page names, what it says to all of them is heard.
+        if directives.len() >= self.settings.directives_max
+            && directs_all(&name)
+            && let Some(at) = directives.iter().rposition(|(name, _)| !directs_all(name))
+        {
+            directives.remove(at);
+        }
+        if directives.len() < self.settings.directives_max {
             let max = self.settings.label_max;
             directives.push((cut(&name, max).to_owned(), cut(content, max).to_owned()));
         }

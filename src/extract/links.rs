@@ -108,7 +108,12 @@ impl References {
             resolve(base, &raw, encoding, settings.url_length_max).ok()
         });
         let mut by_url: HashMap<u64, usize> = HashMap::with_capacity(self.found.len());
+        let mut room = settings.link_bytes_max.as_len();
         for reference in self.found {
+            if room == 0 {
+                facts.links_dropped = facts.links_dropped.saturating_add(1);
+                continue;
+            }
             let base = if reference.ignores_base { document } else { &facts.base };
             let url = match resolve(base, &reference.raw, encoding, settings.url_length_max) {
                 Ok(url) => url,
@@ -125,6 +130,7 @@ impl References {
             if let Some(&known) = by_url.get(&key) {
                 merge(&mut facts.links[known], reference);
             } else if facts.links.len() < self.links_max {
+                room = room.saturating_sub(url.as_str().len());
                 by_url.insert(key, facts.links.len());
                 facts.links.push(Link {
                     url,
@@ -246,6 +252,21 @@ mod tests {
     #[test]
     fn carets_are_escaped_in_paths_only() {
         check("^?^", UTF_8, Some("http://example.org/a/%5E?^"));
+    }
+
+    /// Ten thousand short links behind a long `base` are eighty megabytes of URLs.
+    #[test]
+    fn the_urls_of_a_page_have_a_bound_in_bytes() {
+        let page = CrawlUrl::parse("http://example.org/").unwrap();
+        let mut facts = Extracted::empty(&page, crate::extract::DocumentKind::Html);
+        facts.base = CrawlUrl::parse(&format!("http://example.org/{}/", "x".repeat(979))).unwrap();
+        let mut references = References::new(100);
+        (100..110).for_each(|n| _ = references.add(LinkKind::Anchor, &n.to_string(), false));
+        let link_bytes_max = crate::clock::ByteSize::kib(2);
+        let settings = Settings { link_bytes_max, ..Settings::default() };
+        references.resolve(&page, UTF_8, &settings, &mut facts);
+        assert_eq!((facts.links.len(), facts.links_dropped), (3, 7));
+        assert!(facts.truncated_links);
     }
 
     #[test]

@@ -154,11 +154,16 @@ fn has_nofollow(attributes: &Attributes) -> bool {
     })
 }
 
+/// Tells whether the name of a `meta` element is that of directives for everybody.
+pub(super) fn directs_all(name: &str) -> bool {
+    matches!(name, "robots" | "tdm-reservation" | "tdm-policy")
+}
+
 /// Tells whether a `meta` element directs robots: those of everybody, those who mine texts (TDM
 /// Reservation Protocol), or by its content those of a name that only the reader of the facts can
 /// know.
 pub(super) fn directs_robots(name: &str, content: &str) -> bool {
-    const DIRECTIVES: [&str; 15] = [
+    const DIRECTIVES: [&str; 16] = [
         "all",
         "follow",
         "index",
@@ -173,11 +178,12 @@ pub(super) fn directs_robots(name: &str, content: &str) -> bool {
         "none",
         "nosnippet",
         "notranslate",
+        "unavailable_after",
         "noydir",
     ];
-    matches!(name, "robots" | "tdm-reservation" | "tdm-policy")
+    directs_all(name)
         || !matches!(name, "keywords" | "description" | "title")
-            && content.split([',', ';', ' ']).any(|word| {
+            && content.split([',', ';', ' ', ':']).any(|word| {
                 let word = word.trim_ascii();
                 DIRECTIVES.iter().any(|directive| directive.eq_ignore_ascii_case(word))
             })

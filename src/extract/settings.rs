@@ -18,6 +18,9 @@ pub struct Settings {
     pub links_max: usize,
     /// Entries kept per sitemap or feed; the limit that sitemaps.org sets itself.
     pub sitemap_entries_max: usize,
+    /// Bytes of all URLs kept per page; what comes then is dropped and counted. Ten times what an
+    /// honest sitemap has, and a bound where a long base makes each short link a long one.
+    pub link_bytes_max: ByteSize,
     /// Bytes of a normalized URL; longer ones are dropped and counted. Servers refuse request
     /// lines beyond it; what is worth crawling is for the filter to say.
     pub url_length_max: usize,
@@ -47,6 +50,7 @@ impl Default for Settings {
             sitemap_max: ByteSize::mib(50),
             links_max: 10_000,
             sitemap_entries_max: 50_000,
+            link_bytes_max: ByteSize::mib(16),
             url_length_max: 8_192,
             text_max: ByteSize::mib(2),
             blocks_max: 20_000,

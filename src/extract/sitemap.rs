@@ -75,6 +75,7 @@ pub fn sitemap(
             truncated_body,
             problem: None,
         },
+        room: settings.link_bytes_max.as_len(),
     };
     let text = text.trim_start();
     if text.starts_with('<') {
@@ -104,6 +105,8 @@ struct List<'a> {
     url: &'a CrawlUrl,
     settings: &'a Settings,
     found: Sitemap,
+    /// Bytes of the URLs that there is room for.
+    room: usize,
 }
 
 impl List<'_> {
@@ -113,15 +116,16 @@ impl List<'_> {
         if loc.is_empty() || loc.len() > self.settings.url_length_max.saturating_mul(4) {
             return;
         }
-        let Ok(url) = draft.base.as_ref().unwrap_or(self.url).join(loc) else { return };
-        if url.as_str().len() > self.settings.url_length_max {
-            return;
-        }
-        if self.found.entries.len() >= self.settings.sitemap_entries_max {
+        if self.found.entries.len() >= self.settings.sitemap_entries_max || self.room == 0 {
             self.found.truncated_entries = true;
             self.found.dropped = self.found.dropped.saturating_add(1);
             return;
         }
+        let Ok(url) = draft.base.as_ref().unwrap_or(self.url).join(loc) else { return };
+        if url.as_str().len() > self.settings.url_length_max {
+            return;
+        }
+        self.room = self.room.saturating_sub(url.as_str().len());
         let filled = |text: String| {
             let text = text.trim();
             (!text.is_empty()).then(|| text.to_owned())
@@ -626,5 +630,21 @@ mod tests {
         let settings = Settings { sitemap_entries_max: 2, ..Settings::default() };
         let found = sitemap(&url, None, b"http://a/\nhttp://b/\nhttp://c/", &settings).unwrap();
         assert_eq!((found.entries.len(), found.truncated_entries), (2, true));
+    }
+
+    /// Short entries under a long `xml:base` were as many long URLs: a gigabyte of them.
+    #[test]
+    fn the_urls_of_entries_have_a_bound_in_bytes() {
+        let entries: String =
+            (100..110).map(|n| format!("<entry><link href='{n}'/></entry>")).collect();
+        let base = format!("http://e.org/{}/", "x".repeat(985));
+        let feed =
+            format!("<feed xmlns='http://www.w3.org/2005/Atom' xml:base='{base}'>{entries}</feed>");
+        let url = CrawlUrl::parse("http://e.org/s").unwrap();
+        let settings =
+            Settings { link_bytes_max: crate::clock::ByteSize::kib(2), ..Settings::default() };
+        let found = sitemap(&url, None, feed.as_bytes(), &settings).unwrap();
+        assert_eq!((found.entries.len(), found.dropped), (3, 7));
+        assert!(found.truncated_entries);
     }
 }

@@ -212,6 +212,22 @@ fn titles_languages_and_directives_are_read() {
     assert_eq!(page("<title>A").title.as_deref(), Some("A"));
 }
 
+/// Thirty-two tags for others were all that was read, and the page was archived.
+#[test]
+fn what_a_page_says_to_all_robots_is_heard_however_many_it_names() {
+    let others = |n: usize| format!("<meta name=bot{n} content=noindex>");
+    let named: String = (0..40).map(others).collect();
+    let all = "<meta name=robots content=noarchive><meta name=robots content=nofollow>";
+    for tags in [format!("{named}{all}"), format!("{all}{named}")] {
+        let facts = page(&tags);
+        assert_eq!(facts.meta_robots.len(), Settings::default().directives_max);
+        let heard = facts.meta_robots.iter().filter(|(name, _)| name == "robots").count();
+        assert_eq!(heard, 2);
+    }
+    let facts = page("<meta name=crawler content='unavailable_after: 25 Jun 2027 15:00:00 GMT'>");
+    assert_eq!(facts.meta_robots.len(), 1);
+}
+
 #[test]
 fn forms_by_get_are_recorded_with_their_defaults() {
     let facts = page(

@@ -163,8 +163,7 @@ impl HyperFetch {
         let made = self.connector.connect(&request.url, &request.addresses, http2, deadline).await;
         let connected = made.map_err(|lost| {
             visit.address = lost.address.or(visit.address);
-            if lost.failure == Failure::LocalFailure {
-                // Descriptors or ports may be what is missing.
+            if lost.is_starved {
                 self.pool.clear();
             }
             Broken::new(lost.failure, lost.detail)
@@ -209,7 +208,7 @@ impl HyperFetch {
         if parts.reusable {
             self.pool.put(origin.clone(), link);
         }
-        Ok(self.answer(request, parts, address, tls, visit).await)
+        self.answer(request, parts, address, tls, visit).await.ok_or_else(Broken::crowded)
     }
 
     async fn exchange1(
@@ -231,6 +230,7 @@ impl HyperFetch {
         let over = || coded && record.overflow() == Some(Overflow::Body);
         let expected = content_length(&head.headers);
         let gathered = gather(bounds, expected, |cx| http1.poll_frame(&mut body, cx), over).await;
+        let gathered = gathered.ok_or_else(Broken::crowded)?;
         let wire_body = wire_body(&record, &head.headers, &gathered);
         let http10 = head.version == Version::HTTP_10;
         // A length beside a transfer coding is how requests are smuggled (RFC 9112 §6.3).
@@ -343,6 +343,7 @@ impl HyperFetch {
             hyper::body::Body::poll_frame(std::pin::Pin::new(&mut body), cx)
         };
         let gathered = gather(bounds, content_length(&head.headers), poll, || false).await;
+        let gathered = gathered.ok_or_else(Broken::crowded)?;
         let reusable = gathered.truncated.is_none();
         Ok(Parts {
             status: head.status.as_u16(),
@@ -362,7 +363,7 @@ impl HyperFetch {
         address: IpAddr,
         tls: Option<(String, String)>,
         visit: &mut Visit,
-    ) -> Answer {
+    ) -> Option<Answer> {
         let Gathered { payload, truncated, mut turn } = parts.gathered;
         let wire_body = parts.wire_body.unwrap_or_else(|| payload.clone());
         let bounds = Bounds {
@@ -373,9 +374,13 @@ impl HyperFetch {
         let max = self.settings.codings_max;
         let undoing = Undoing { max, bounds, turns: &self.turns, deadline: visit.deadline };
         let headers = &parts.headers;
-        let transfer = undoing.undo(&payload, headers, TRANSFER_ENCODING, &mut turn).await;
-        let content = undoing.undo(&transfer.body, headers, CONTENT_ENCODING, &mut turn).await;
-        let broken = (!transfer.whole || !content.whole).then_some(Truncated::Unspecified);
+        let transfer = undoing.undo(&payload, headers, TRANSFER_ENCODING, &mut turn).await?;
+        let content = undoing.undo(&transfer.body, headers, CONTENT_ENCODING, &mut turn).await?;
+        let broken = match (transfer.whole, content.whole) {
+            (false, _) => Some(Truncated::Unspecified),
+            (true, false) => Some(Truncated::Undecoded),
+            (true, true) => None,
+        };
         let headers = parts
             .headers
             .iter()
@@ -388,7 +393,7 @@ impl HyperFetch {
             signer.hear(&request.url, parts.status, &parts.headers, was_signed)
         });
         visit.timing.total = visit.start.elapsed();
-        Answer {
+        Some(Answer {
             status: parts.status,
             version: parts.version,
             headers,
@@ -403,7 +408,7 @@ impl HyperFetch {
             began: visit.began,
             timing: visit.timing,
             asked_to_sign,
-        }
+        })
     }
 }
 
@@ -481,6 +486,12 @@ impl Broken {
         Broken { failure, detail, blocks: Blocks::default(), untouched: false }
     }
 
+    /// A large body for which there was no room in time: our shortage, not the host's fault.
+    fn crowded() -> Self {
+        let detail = "too many other large bodies were under way (fetch.large_max)";
+        Self::new(Failure::LocalFailure, detail.to_owned())
+    }
+
     fn unsendable(detail: String) -> Self {
         Self::new(Failure::ProtocolError, detail)
     }
@@ -545,18 +556,19 @@ struct Undoing<'f> {
 
 impl Undoing<'_> {
     /// Undoes what a header says; an output that grows large needs a turn, if there is none yet.
+    /// Returns `None` if it got none in time.
     async fn undo(
         &self,
         payload: &Bytes,
         headers: &HeaderMap,
         field: hyper::header::HeaderName,
         turn: &mut Option<Turn>,
-    ) -> Decoded {
+    ) -> Option<Decoded> {
         let values = headers.get_all(field).iter().map(|value| value.as_bytes());
         let codings = match codings(values, self.max) {
-            Codings::TooMany => return Decoded { body: Bytes::new(), whole: false },
+            Codings::TooMany => return Some(Decoded { body: Bytes::new(), whole: false }),
             Codings::Known(codings) if codings.is_empty() => {
-                return Decoded { body: payload.clone(), whole: true };
+                return Some(Decoded { body: payload.clone(), whole: true });
             }
             Codings::Known(codings) => codings,
         };
@@ -565,15 +577,12 @@ impl Undoing<'_> {
         if turn.is_none() && small.output_max(length) < self.bounds.output_max(length) {
             let decoded = decode_aside(payload, &codings, small).await;
             if decoded.whole {
-                return decoded;
+                return Some(decoded);
             }
-            *turn = self.turns.take(self.deadline).await;
-            if turn.is_none() {
-                return decoded;
-            }
+            *turn = Some(self.turns.take(self.deadline).await?);
         }
         let decoded = decode_aside(payload, &codings, self.bounds).await;
-        Decoded { body: tied(decoded.body, turn.as_ref()), ..decoded }
+        Some(Decoded { body: tied(decoded.body, turn.as_ref()), ..decoded })
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct NotConnected {
     pub(super) failure: Failure,
     pub(super) detail: String,
     pub(super) address: Option<IpAddr>,
+    /// This machine may have no descriptors or ports left.
+    pub(super) is_starved: bool,
 }
 
 /// Makes connections, to exactly the addresses that it is given.
@@ -110,6 +112,7 @@ impl Connector {
                 failure,
                 detail,
                 address: Some(address),
+                is_starved: false,
             })?;
         let tls_took = connected.elapsed();
         Ok(Connected { stream, address, tls, http2, connect_took, tls_took })
@@ -125,6 +128,7 @@ impl Connector {
             failure: Failure::ProxyFailed,
             detail: format!("proxy {proxy}: {detail}"),
             address,
+            is_starved: false,
         };
         let reached = timeout_at(by, TcpStream::connect((proxy.host(), proxy.port()))).await;
         let mut tcp = match reached {
@@ -154,11 +158,8 @@ async fn connect_any(
     port: u16,
     by: Instant,
 ) -> Result<(TcpStream, IpAddr), NotConnected> {
-    let mut last = NotConnected {
-        failure: Failure::LocalFailure,
-        detail: "no address to connect to".to_owned(),
-        address: None,
-    };
+    let mut last = None;
+    let mut out_of_reach = None;
     for (tried, address) in addresses.iter().enumerate() {
         let left = u32::try_from(addresses.len() - tried).unwrap_or(u32::MAX);
         let now = Instant::now();
@@ -167,35 +168,61 @@ async fn connect_any(
         }
         let share = now + by.saturating_duration_since(now) / left;
         let attempt = timeout_at(share, TcpStream::connect(SocketAddr::new(*address, port))).await;
-        let (failure, detail) = match attempt {
+        let error = match attempt {
             Ok(Ok(tcp)) => {
                 let _ = tcp.set_nodelay(true);
                 return Ok((tcp, *address));
             }
-            Ok(Err(error)) => (failure_of(&error, *address), error.to_string()),
-            Err(_) => (Failure::ConnectTimeout, "not connected in time".to_owned()),
+            Ok(Err(error)) => error,
+            Err(_) => io::Error::new(io::ErrorKind::TimedOut, "not connected in time"),
         };
-        last = NotConnected { failure, detail, address: Some(*address) };
-        if failure == Failure::LocalFailure {
-            break;
+        let failure = failure_of(&error, *address);
+        let lost = NotConnected {
+            failure,
+            detail: error.to_string(),
+            address: Some(*address),
+            is_starved: is_starved(&error),
+        };
+        if is_out_of_reach(&error) {
+            // A machine may have one family of addresses only.
+            out_of_reach = out_of_reach.filter(|_| failure != Failure::LocalFailure).or(Some(lost));
+        } else if failure == Failure::LocalFailure {
+            return Err(lost);
+        } else {
+            last = Some(lost);
         }
     }
-    Err(last)
+    Err(last.or(out_of_reach).unwrap_or_else(|| NotConnected {
+        failure: Failure::LocalFailure,
+        detail: "no address to connect to".to_owned(),
+        address: None,
+        is_starved: false,
+    }))
+}
+
+/// Returns true where this machine has no way to an address, or none for its whole family.
+fn is_out_of_reach(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, NetworkUnreachable};
+    matches!(error.kind(), NetworkUnreachable | AddrNotAvailable)
+}
+
+/// Returns true where descriptors, ports or memory may be what is missing.
+fn is_starved(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, OutOfMemory};
+    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS].map(Errno::raw_os_error);
+    matches!(error.kind(), AddrNotAvailable | OutOfMemory)
+        || error.raw_os_error().is_some_and(|code| exhausted.contains(&code))
 }
 
 /// Tells our own trouble from the host's.
 fn failure_of(error: &io::Error, address: IpAddr) -> Failure {
-    use io::ErrorKind::{AddrNotAvailable, NetworkDown, NetworkUnreachable, OutOfMemory, TimedOut};
-    let exhausted = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS].map(Errno::raw_os_error);
     match error.kind() {
-        TimedOut => Failure::ConnectTimeout,
-        NetworkDown | OutOfMemory => Failure::LocalFailure,
+        io::ErrorKind::TimedOut => Failure::ConnectTimeout,
+        io::ErrorKind::NetworkDown => Failure::LocalFailure,
         // Many machines have no IPv6, or have it switched off: that says nothing about the network
         // as a whole.
-        NetworkUnreachable | AddrNotAvailable if address.is_ipv4() => Failure::LocalFailure,
-        _ if error.raw_os_error().is_some_and(|code| exhausted.contains(&code)) => {
-            Failure::LocalFailure
-        }
+        _ if is_out_of_reach(error) && address.is_ipv4() => Failure::LocalFailure,
+        _ if is_starved(error) && !is_out_of_reach(error) => Failure::LocalFailure,
         _ => Failure::ConnectFailed,
     }
 }
@@ -341,6 +368,24 @@ impl Service<Uri> for Established {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A machine with IPv6 alone never came to the second address of a host that has both. TCP has
+    /// no way to a group of machines, whatever the network.
+    #[tokio::test]
+    async fn an_address_out_of_reach_leaves_the_others_to_be_tried() {
+        let server = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = server.local_addr().unwrap().port();
+        let by = Instant::now() + Duration::from_secs(10);
+        let (nowhere, here) = (IpAddr::from([224, 0, 0, 1]), IpAddr::from([127, 0, 0, 1]));
+        let (_, address) = connect_any(&[nowhere, here], port, by).await.unwrap();
+        assert_eq!(address, here);
+        let lost = connect_any(&[nowhere], port, by).await.unwrap_err();
+        assert_eq!((lost.failure, lost.is_starved), (Failure::LocalFailure, false));
+        drop(server);
+        // What answers says more than what was not reached.
+        let lost = connect_any(&[here, nowhere], port, by).await.unwrap_err();
+        assert_eq!((lost.failure, lost.address), (Failure::ConnectFailed, Some(here)));
+    }
 
     #[test]
     fn our_own_trouble_is_told_from_the_hosts() {

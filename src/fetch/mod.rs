@@ -157,8 +157,11 @@ pub enum Truncated {
     Time,
     /// Cut off by the server (WARC-Truncated: disconnect).
     Disconnect,
-    /// The coding was broken or a bomb; the rest is as received (WARC-Truncated: unspecified).
+    /// The transfer coding was broken (WARC-Truncated: unspecified).
     Unspecified,
+    /// The content coding was broken or a bomb. All that was sent is there, so that a record of it
+    /// is whole; what could be read of it is not.
+    Undecoded,
 }
 
 /// An HTTP answer.
@@ -195,6 +198,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Returns true if all came that was sent, whether or not it could be read.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.truncated, None | Some(Truncated::Undecoded))
+    }
+
     /// Returns the first value of a header; `name` in lower case.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| &value[..])

@@ -58,7 +58,8 @@ pub struct Settings {
     pub tls_sessions_max: usize,
     /// A PEM file with further root certificates, besides Mozilla's.
     pub ca_file: Option<PathBuf>,
-    /// A proxy for everything, such as `"http://proxy.example:3128"`; never bypassed.
+    /// A proxy for everything, such as `"http://proxy.example:3128"`; never bypassed. Names are left
+    /// to it too: no name server is asked, and which of them may not be reached is for it to say.
     pub proxy: Option<Proxy>,
     /// A key for signing requests to servers that ask for it (Web Bot Auth), as `crawler identity
     /// init --sign` makes one. Nothing is signed without it, the default.

@@ -43,7 +43,8 @@ pub struct Settings {
     pub honor_crawl_delay_up_to: Span,
     /// Longest Retry-After that is waited for; a host that asks for more is parked.
     pub honor_retry_after_up_to: Span,
-    /// Rest after the first 429 or 503 without Retry-After; doubles each time.
+    /// Rest after the first 429 or 503 without Retry-After; doubles each time. What Retry-After
+    /// asks for doubles too, from the second time on.
     pub backoff_initial: Span,
     /// Upper bound of that doubling.
     pub backoff_max: Span,
@@ -174,6 +175,9 @@ impl Rules {
 
 /// Of the rest of a host that cannot be reached, the part for which one rests that has no address.
 const NAMELESS_PART: u32 = 4;
+
+/// What a `Retry-After` that proved too short is doubled from at least.
+const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 
 /// What a finished fetch says about its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -346,16 +350,25 @@ impl Pace {
             Behaviour::Busy { retry_after: Some(asked), .. } => {
                 let limit = settings.honor_retry_after_up_to.get();
                 raise(asked, GapReason::RetryAfter, Some(limit));
+                // It is the least wait (RFC 9110 §10.2.3): where it proves too short, and the host
+                // is busy still, the next one is longer.
+                if self.busy_level > 1 {
+                    let asked = asked.max(RETRY_AFTER_MIN);
+                    let gap = doubled(asked, self.busy_level, settings.backoff_max);
+                    raise(gap, GapReason::Backoff, None);
+                }
             }
             Behaviour::Busy { retry_after: None, .. } => {
-                let gap = doubled(settings.backoff_initial, self.busy_level, settings.backoff_max);
+                let initial = settings.backoff_initial.get();
+                let gap = doubled(initial, self.busy_level, settings.backoff_max);
                 raise(gap, GapReason::Backoff, None);
             }
             Behaviour::Unreachable { most, .. } => {
                 // The zone of a host that has answered may be moved just now.
                 let most = if self.has_answered() { u32::MAX } else { most };
                 let level = self.unreachable.min(30) as u8;
-                let mut gap = doubled(settings.unreachable_initial, level, settings.backoff_max);
+                let initial = settings.unreachable_initial.get();
+                let mut gap = doubled(initial, level, settings.backoff_max);
                 // What is given up that soon was told us by a name server, and burdens no host.
                 if most < settings.unreachable_max {
                     gap /= NAMELESS_PART;
@@ -438,9 +451,9 @@ impl Pace {
     }
 }
 
-fn doubled(initial: Span, level: u8, max: Span) -> Duration {
+fn doubled(initial: Duration, level: u8, max: Span) -> Duration {
     let factor = 1u32 << level.saturating_sub(1).min(24);
-    initial.get().saturating_mul(factor).min(max.get().max(initial.get()))
+    initial.saturating_mul(factor).min(max.get().max(initial))
 }
 
 #[cfg(test)]
@@ -488,6 +501,24 @@ mod tests {
         let rest = pace.finish(good(0), T0, T0, &Settings::default());
         assert_eq!((rest.gap.as_secs(), rest.reason), (120, GapReason::CrawlDelay));
         assert_eq!(rest.beyond, None);
+    }
+
+    /// Each URL was tried twelve times within as many seconds, and then given up.
+    #[test]
+    fn a_wish_that_proves_too_short_doubles() {
+        check(&[busy(Some(1)), busy(Some(1))], 2, GapReason::Backoff);
+        check(&[busy(Some(0)); 8], 128, GapReason::Backoff);
+        check(&[busy(Some(1)); 12], 2048, GapReason::Backoff);
+        check(&[busy(Some(3600)); 12], 24 * 3600, GapReason::Backoff);
+        // What was forgiven is forgotten.
+        let settings = Settings::default();
+        let mut pace = Pace::default();
+        pace.finish(busy(Some(30)), T0, T0, &settings);
+        for _ in 0..settings.forgive_after {
+            pace.finish(good(0), T0, T0, &settings);
+        }
+        let rest = pace.finish(busy(Some(30)), T0, T0, &settings);
+        assert_eq!((rest.gap.as_secs(), rest.reason), (30, GapReason::RetryAfter));
     }
 
     #[test]

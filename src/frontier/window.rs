@@ -39,14 +39,15 @@ impl Window {
         if inside {
             return at;
         }
-        // Today's opening if it lies ahead, else tomorrow's; the zone's clock changes are jiff's.
-        let mut day = local.date();
-        if time >= self.start {
-            day = day.tomorrow().unwrap_or(day);
-        }
-        let opening = day.to_datetime(self.start).to_zoned(self.zone.clone());
-        let opening = opening.map_or(millis, |zoned| zoned.timestamp().as_millisecond());
-        at.max(Timestamp::from_millis(u64::try_from(opening).unwrap_or(0)))
+        // The first opening ahead. A time that the clock passes twice opens twice.
+        let days = [Ok(local.date()), local.date().tomorrow()].into_iter().flatten();
+        let openings = days.flat_map(|day| {
+            let opening = self.zone.to_ambiguous_zoned(day.to_datetime(self.start));
+            [opening.clone().compatible(), opening.later()].into_iter().flatten()
+        });
+        let mut openings = openings.map(|opening| opening.timestamp().as_millisecond());
+        let opening = openings.find(|opening| *opening > millis).unwrap_or(millis);
+        Timestamp::from_millis(u64::try_from(opening).unwrap_or(0))
     }
 }
 
@@ -112,6 +113,17 @@ mod tests {
     #[test]
     fn summer_time_moves_the_opening() {
         check("22:00-06:00 Europe/Rome", "2026-07-10T12:00:00Z", "2026-07-10T20:00:00Z");
+    }
+
+    /// Between the two passes of the same hour it was taken to be open, since it had been.
+    #[test]
+    fn a_window_within_the_hour_that_comes_twice_opens_twice() {
+        let rome = "02:30-02:45 Europe/Rome";
+        check(rome, "2026-10-25T00:20:00Z", "2026-10-25T00:30:00Z");
+        check(rome, "2026-10-25T01:20:00Z", "2026-10-25T01:30:00Z");
+        check(rome, "2026-10-25T01:45:00Z", "2026-10-26T01:30:00Z");
+        // And not at all where the clock leaves the hour out, but for the moment after it.
+        check(rome, "2026-03-29T00:59:00Z", "2026-03-29T01:30:00Z");
     }
 
     #[test]

@@ -3,7 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crawler::db::families::meta::{self, ArchivePosition};
+use crawler::db::families::urls;
+use crawler::db::{Batch, Db};
 use crawler::demo::{Draft, Judge, Protect};
+use crawler::frontier::UrlState;
 
 use super::process::{Ended, Fault, World};
 use super::{small, until_logged};
@@ -99,7 +103,8 @@ async fn a_spoiled_log_of_the_state_is_refused_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_damaged_archive_is_mended_where_it_can_be_and_named_where_not() {
-    let world = World::serve(34, small()).await;
+    // Nothing of it was forced to the disk, so nothing is taken for a power cut.
+    let world = World::serve(34, small()).await.set("state.sync_interval=1h");
     tokio::task::block_in_place(|| {
         crawl_a_little(&world);
         let archive = world.dir().join("archive");
@@ -116,6 +121,56 @@ async fn a_damaged_archive_is_mended_where_it_can_be_and_named_where_not() {
         change(&warc, |bytes| spoil(bytes));
         check(&world.run("verify", &Fault::default()), 20, &[".warc"]);
         std::fs::write(&warc, &whole).expect("the copy is put back");
+        world.finish();
+    });
+    world.server.shutdown().await;
+}
+
+/// Returns the middle one of the records that a state knows of: its file, and where it begins.
+fn middle_record(state: &Path) -> ArchivePosition {
+    let db = Db::open(state, &Default::default()).expect("nobody has it open");
+    let mut records = Vec::new();
+    urls::each(&db, |_, record| {
+        if let UrlState::Done(done) = record.state {
+            records.extend(done.record.map(|(file, offset, _)| ArchivePosition { file, offset }));
+        }
+        true
+    })
+    .expect("it is read");
+    records.sort_by_key(|record| (record.file.clone(), record.offset));
+    let middle = records.swap_remove(records.len() / 2);
+    let mut batch = Batch::default();
+    meta::put_forced(&mut batch, &db, &middle);
+    db.commit(batch).expect("it is written");
+    middle
+}
+
+/// The state may reach the disk before the records that it knows of. It refused to be opened then,
+/// for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_power_cut_took_of_the_archive_is_fetched_again() {
+    for (seed, torn) in [(36, 0), (37, 9), (38, 400)] {
+        let world = World::serve(seed, small()).await.set("state.sync_interval=1h");
+        tokio::task::block_in_place(|| {
+            crawl_a_little(&world);
+            let forced = middle_record(&world.dir().join("state"));
+            let warc = largest(&world.dir().join("archive"), ".warc");
+            let end = usize::try_from(forced.offset).expect("it is small") + torn;
+            change(&warc, |bytes| bytes.truncate(end));
+            check(&world.run("run", &Fault::default()), 0, &["power cut", "fetched again"]);
+            world.finish();
+        });
+        world.server.shutdown().await;
+    }
+    // Its length may have reached the disk, and its bytes not.
+    let world = World::serve(39, small()).await.set("state.sync_interval=1h");
+    tokio::task::block_in_place(|| {
+        crawl_a_little(&world);
+        let forced = middle_record(&world.dir().join("state"));
+        let warc = largest(&world.dir().join("archive"), ".warc");
+        let end = usize::try_from(forced.offset).expect("it is small");
+        change(&warc, |bytes| bytes[end..].fill(0));
+        check(&world.run("run", &Fault::default()), 0, &["power cut", "fetched again"]);
         world.finish();
     });
     world.server.shutdown().await;

@@ -156,6 +156,25 @@ async fn addresses_in_place_of_names_are_judged_and_never_asked_for() {
     assert!(server.names().is_empty());
 }
 
+/// Where only the proxy can resolve, every host was given up as a name that does not exist.
+#[tokio::test]
+async fn names_are_left_to_a_proxy_and_addresses_are_judged() {
+    let server = NameServer::start(&[]).await;
+    let left = |allow: &[&str]| {
+        let allow = allow.iter().map(|net| net.parse().unwrap()).collect();
+        resolver(&Settings { allow, ..settings(&server) }).left_to_proxy()
+    };
+    let resolver = left(&[]);
+    let got = resolve(&resolver, "known-to-the-proxy.test").await.unwrap();
+    assert_eq!(got.addresses, [] as [std::net::IpAddr; 0]);
+    for host in ["10.0.0.1", "127.0.0.1", "[::1]", "localhost", "localhost.", "a.localhost"] {
+        let got = resolve(&resolver, host).await;
+        assert!(matches!(got, Err(DnsFailure::Refused(_))), "{host}: {got:?}");
+    }
+    assert_eq!(resolve(&left(&["127.0.0.0/8"]), "localhost").await.unwrap().addresses, [LOOPBACK]);
+    assert!(server.names().is_empty());
+}
+
 #[tokio::test]
 async fn no_spelling_of_an_inner_address_is_let_through() {
     let zone = [

@@ -6,6 +6,8 @@
 //! `bands`: key = band u64 · page u64 (16 bytes) · no value. A page is the last half of the
 //! fingerprint of its URL: among 100 million pages two share one with a chance of 1 in 3,700.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
@@ -51,6 +53,23 @@ pub fn get(db: &Db, kind: Kind, digest: u128) -> Result<Option<FirstCapture>, Db
 /// Stores the first capture of a content.
 pub fn put(batch: &mut Batch, db: &Db, kind: Kind, digest: u128, first: &FirstCapture) {
     batch.put(db, Family::Contents, &key(kind, digest), first);
+}
+
+/// Forgets the contents that some URLs had first.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn forget(batch: &mut Batch, db: &Db, urls: &BTreeSet<Fingerprint>) -> Result<(), DbError> {
+    for kind in [b"p", b"t"] {
+        db.scan(Family::Contents, kind, &[kind[0] + 1], |key, value| {
+            let first: FirstCapture = Db::decode(Family::Contents, key, value)?;
+            if urls.contains(&first.url) {
+                batch.delete(db, Family::Contents, key);
+            }
+            Ok(true)
+        })?;
+    }
+    Ok(())
 }
 
 /// Adds a page to a band of the near-duplicate index.

@@ -4,9 +4,10 @@
 //! `format-version` (raw u32, big-endian) · `counters` [`Counters`] ·
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `anchor` [`Anchor`] · `archive` [`ArchivePosition`] ·
-//! `crawl` (its id, u128) · `queue-shape` [`QueueShape`] · `rules` (bytes of the rule set, with its
-//! version) · `scope/` and a fingerprint (a URL that a seed redirects to; before, a list of all of
-//! them was one row, `scope`) · `control` (what an operator changed while running, as JSON).
+//! `forced` [`ArchivePosition`] · `crawl` (its id, u128) · `queue-shape` [`QueueShape`] ·
+//! `rules` (bytes of the rule set, with its version) · `scope/` and a fingerprint (a URL that a
+//! seed redirects to; before, a list of all of them was one row, `scope`) · `control` (what an
+//! operator changed while running, as JSON).
 
 use std::collections::BTreeMap;
 
@@ -155,6 +156,7 @@ single!(shape, put_shape, QueueShape, b"queue-shape", "shape of the queue");
 single!(serials, put_serials, Serials, b"serials", "serials");
 single!(session, put_session, Session, b"session", "session");
 single!(archive, put_archive, ArchivePosition, b"archive", "archive position");
+single!(forced, put_forced, ArchivePosition, b"forced", "position known to be on the disk");
 single!(crawl, put_crawl, u128, b"crawl", "id of the crawl");
 single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or last run began");
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");

@@ -45,7 +45,7 @@ const PAGE: &[u8] = b"<a href=/found>some text, some text, some more text</a>";
 
 pub(crate) fn cases() -> Vec<Case> {
     let zeros = vec![0; 16 << 20];
-    let broken = "done 200 unspecified";
+    let broken = "done 200 undecoded";
     let mut layers = PAGE.to_vec();
     (0..200).for_each(|_| layers = gzip(&layers));
     let mut bad_header = gzip(PAGE);
