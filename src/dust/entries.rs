@@ -154,3 +154,101 @@ fn remove_from<K: Ord>(index: &mut BTreeMap<K, BTreeSet<RuleId>>, key: &K, id: R
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::book::{RuleBook, Settings};
+    use super::super::rule::Source;
+    use super::*;
+    use crate::clock::Timestamp;
+
+    fn rule(site: usize, name: &str) -> Rule {
+        let kind = RuleKind::drop(vec![name.to_owned()], None);
+        let site = Site::new(&format!("s{site}.test"));
+        Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    }
+
+    fn ids<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<RuleId> {
+        entries.map(|entry| entry.rule.id).collect()
+    }
+
+    /// Compares what is kept step by step with what a look at all rules says.
+    fn check(entries: &mut Entries) {
+        entries.count();
+        let mut anew = Entries::default();
+        entries.values().for_each(|entry| anew.insert(entry.kept()));
+        anew.count();
+        for entry in entries.values() {
+            let rule = &entry.rule;
+            let odds = |of: &Entries| of.records().odds_wrong(rule, false);
+            assert_eq!(odds(entries), odds(&anew), "{rule}");
+            let of_site = entries.values().filter(|other| other.rule.site == rule.site);
+            assert_eq!(ids(entries.of_site(&rule.site)), ids(of_site));
+            let like = entries
+                .values()
+                .filter(|other| other.rule.id != rule.id && other.rule.rule == rule.rule);
+            assert_eq!(ids(entries.like(rule)), ids(like));
+        }
+        let sites: BTreeSet<&Site> = entries.values().map(|entry| &entry.rule.site).collect();
+        assert!(entries.sites().eq(sites));
+    }
+
+    #[test]
+    fn what_is_kept_by_site_is_what_all_rules_say() {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let names = ["sid", "ref", "print", "sort"];
+        let rules = (0..8).flat_map(|site| names.map(|name| rule(site, name)));
+        let rules: Vec<Rule> = rules.collect();
+        book.import(rules.clone());
+        check(&mut book.entries);
+        let mut lot = 7u64;
+        let mut seen = [0; 5];
+        for _ in 0..400 {
+            lot =
+                lot.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let rule = &rules[(lot >> 33) as usize % rules.len()];
+            let what = (lot >> 50) as usize % seen.len();
+            seen[what] += 1;
+            match what {
+                0 => drop(book.enforce(rule.id, "told", Timestamp::ZERO)),
+                1 => book.retire(rule.id, "refuted", Timestamp::ZERO),
+                2 => {
+                    let entry = book.entries.get_mut(rule.id);
+                    entry.into_iter().for_each(|entry| entry.rule.evidence.audits_failed += 1);
+                }
+                3 => {
+                    let entry = book.entries.get_mut(rule.id);
+                    entry.into_iter().for_each(|entry| entry.rule.evidence.draws_same += 2);
+                }
+                _ => {
+                    let is_kept = |entry: &Entry| entry.rule.state != RuleState::Candidate;
+                    book.entries.retain_of(&rule.site, is_kept);
+                    book.import(vec![rule.clone()]);
+                }
+            }
+            check(&mut book.entries);
+        }
+        assert!(seen.iter().all(|count| *count > 40), "{seen:?}");
+    }
+
+    /// Each site of a broad crawl was searched for what any other one had.
+    #[test]
+    fn a_site_is_shown_what_most_others_have() {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let rare = (0..9).map(|site| rule(site, &format!("own{site}")));
+        let usual = (0..9).map(|site| rule(site, "sid"));
+        let rules: Vec<Rule> = rare.chain(usual).collect();
+        book.import(rules.clone());
+        for rule in rules.iter().skip(1) {
+            book.enforce(rule.id, "told", Timestamp::ZERO);
+        }
+        let shown = |site: &str, max| {
+            let shown = book.entries.in_force_elsewhere(&Site::new(site), max);
+            shown.into_iter().map(|(kind, _)| kind.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("new.test", 1), [rules[9].rule.clone()]);
+        assert_eq!(shown("new.test", 99).len(), 9, "one is not in force");
+        assert_eq!(shown("s1.test", 99).len(), 8, "one is its own");
+        assert_eq!(shown("new.test", 4).len(), 4);
+    }
+}
