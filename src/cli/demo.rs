@@ -204,6 +204,12 @@ fn settings(
         set("limits.disk_reserve", quoted("100MB")),
         set("archive.dir", quoted(ARCHIVE_DIR)),
     ];
+    if common.dir.is_none() {
+        overrides.push(set("dir", quoted("demo-crawl")));
+    }
+    if common.contact.is_none() {
+        overrides.push(set("contact", quoted("mailto:demo@crawler.test")));
+    }
     // What is asked for on the command line is stronger than what makes the demo quick.
     overrides.retain(|ours| {
         let mut asked = common.set.iter().filter_map(|set| set.split_once('='));
@@ -212,12 +218,6 @@ fn settings(
     overrides.extend(session::listen(dashboard));
     if let Some(server) = server {
         overrides.push(set("dns.servers", format!("[{}]", quoted(&server.dns_addr().to_string()))));
-    }
-    if common.dir.is_none() {
-        overrides.push(set("dir", quoted("demo-crawl")));
-    }
-    if common.contact.is_none() {
-        overrides.push(set("contact", quoted("mailto:demo@crawler.test")));
     }
     Ok(common.load(&overrides)?.config)
 }
@@ -350,4 +350,29 @@ fn avoided(config: &Config, web: &WebSpec) -> Result<Saved, Failed> {
     saved.rules = rules.into_values().filter(|rule| rule.fetches > 0).collect();
     saved.rules.sort_by(|a, b| (b.fetches, &a.site, &a.rule).cmp(&(a.fetches, &b.site, &b.rule)));
     Ok(saved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// These two keys alone of those that the demo sets could not be set, and an earlier demo was
+    /// cleared in place of the directory that was named.
+    #[test]
+    fn what_is_set_on_the_command_line_holds_in_the_demo() {
+        let set = ["dir=/elsewhere", "contact=mailto:me@a.test", "politeness.min_delay=1s"];
+        let common = Common {
+            config: None,
+            dir: None,
+            contact: None,
+            set: set.map(str::to_owned).into(),
+            json: false,
+            quiet: true,
+            log_level: "warn".to_owned(),
+        };
+        let Ok(config) = settings(&common, None, None) else { panic!("they are right") };
+        assert_eq!(config.dir, Path::new("/elsewhere"));
+        assert_eq!(config.contact, "mailto:me@a.test");
+        assert_eq!(config.politeness.min_delay, crate::clock::Span::secs(1));
+    }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::look;
+use super::machine;
 use super::output::{bytes, number};
 use super::run::read_seeds;
 use super::wire::{self, unresolved};
@@ -19,9 +20,6 @@ use crate::db::{Db, DbError};
 use crate::dns::{DnsFailure, HickoryResolver, Resolve};
 use crate::fetch::{HyperFetch, user_agent};
 use crate::url::Host;
-
-/// Descriptors that RocksDB, logs, archive and runtime hold beside the connections.
-const FILES_BESIDE: u64 = 256 + 64;
 
 /// A clock before this is wrong: this program is newer (2025-01-01).
 const CLOCK_MIN: Timestamp = Timestamp::from_millis(1_735_689_600_000);
@@ -106,16 +104,18 @@ fn contact(config: &Config) -> Check {
 }
 
 fn open_files(config: &Config) -> Check {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let need = (config.frontier.in_flight_max as u64).saturating_mul(2)
-        + config.fetch.idle_max as u64
-        + FILES_BESIDE;
+    // A crawl raises what it has to what it may have, and gets by with less if need be.
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum;
+    let need = machine::files_wanted(config);
     let Some(limit) = limit else {
         return check("open files", Health::Good, "no limit", "");
     };
     let found = format!("{} allowed, up to {} needed", number(limit), number(need));
-    let health = if limit >= need { Health::Good } else { Health::Bad };
-    let next = format!("`ulimit -n {need}` in this shell, or lower frontier.in_flight_max");
+    let health = if limit >= need { Health::Good } else { Health::Warning };
+    let next = format!(
+        "fewer fetches at once than set: raise the hard limit to {need}, or lower \
+         frontier.in_flight_max"
+    );
     check("open files", health, found, &next)
 }
 
@@ -180,7 +180,7 @@ fn state(config: &Config, now: Timestamp) -> Check {
     let latest = session.latest;
     if latest > now {
         let found = format!("its last change, {latest}, is in the future");
-        let next = "the clock was set back: the crawl waits until it has caught up; set it right";
+        let next = "the clock was set back: the crawl's times go on from there; set it right";
         return check("state", Health::Warning, found, next);
     }
     match look::running(&dir, &db) {

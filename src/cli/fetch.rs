@@ -13,6 +13,7 @@ use crate::clock::Span;
 use crate::config::Config;
 use crate::content::{Boilerplate, Content};
 use crate::crawl::{blocks_of, text_page};
+use crate::dns::DnsFailure;
 use crate::extract::{self, Extracted};
 use crate::fetch::{self, Outcome, Purpose};
 use crate::filter::{Candidate, Directives, Found, Usage, Verdict};
@@ -122,7 +123,12 @@ async fn ask(
         Err(failure) => {
             let why = wire::unresolved(&failure);
             steps.say("dns", why.clone());
-            steps.put("dns", json!({ "failure": why }));
+            let refused = match &failure {
+                DnsFailure::Refused(addresses) => &addresses[..],
+                DnsFailure::NotFound | DnsFailure::Failed(_) => &[],
+            };
+            let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+            steps.put("dns", json!({ "addresses": [], "refused": refused, "failure": why }));
             return Ok(None);
         }
         Ok(resolved) => {
@@ -180,7 +186,8 @@ async fn ask(
     }
     if let Some(Outcome::Failed(failed)) = &got.outcome {
         let code = failed.failure.name();
-        steps.put("failure", json!({ "code": code, "detail": failed.detail }));
+        steps.put("failure", json!(code));
+        steps.put("detail", json!(failed.detail));
     }
     Ok(got.outcome)
 }

@@ -8,8 +8,8 @@ use super::run::read_seeds;
 use super::{Common, Failed, report};
 use crate::config::{self as configuration, Config, Override, Source};
 use crate::crawl::steer::Changes;
-use crate::crawl::{CrawlError, DustMode};
-use crate::db::families::{meta, urls};
+use crate::crawl::{CrawlError, DustMode, seeds_of};
+use crate::db::families::meta;
 use crate::db::{Db, DbError};
 use crate::dust;
 use crate::filter::Filter;
@@ -84,6 +84,20 @@ pub(super) fn running(state_dir: &Path, db: &Db) -> Result<Option<u32>, Failed> 
     Ok(alive.filter(|pid| rustix::process::test_kill_process(*pid).is_ok()).map(|_| pid))
 }
 
+/// Refuses to do `what`, which asks hosts, while a crawl may be asking the same ones: two askers
+/// that know nothing of each other would hurry them.
+pub(super) fn refuse_running(config: &Config, db: &Db, what: &str) -> Result<(), Failed> {
+    let Some(pid) = running(&state_dir(config), db)? else { return Ok(()) };
+    let dir = config.dir.display();
+    Err(Failed::with(
+        super::Exit::Locked,
+        format!(
+            "failed to {what}: the crawl in {dir} (process {pid}) is asking, and two askers would \
+             hurry its hosts; stop that crawl first, or see `crawler explain`"
+        ),
+    ))
+}
+
 /// Returns whether a process holds the lock of a state; `None` where that cannot be told. Not for a
 /// process that has the state open for writing: its own lock would go with the file that is opened
 /// here.
@@ -106,20 +120,13 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    /// Builds them. Scope is measured from seeds; a crawl whose configuration lists none was given
-    /// them on its command line, so they are looked up in its ledger.
+    /// Builds them. Scope is measured from the seeds of the configuration, and from those that the
+    /// crawl has stored: it may have been given others on its command line.
     pub(super) fn new(config: &Config, db: Option<&Db>) -> Result<Bench, Failed> {
         let mut seeds: Vec<CrawlUrl> =
             read_seeds(config, &[])?.into_iter().map(|seed| seed.url).collect();
-        if let Some(db) = db.filter(|_| seeds.is_empty()) {
-            urls::each(db, |_, record| {
-                if record.via.is_none()
-                    && let Ok(url) = CrawlUrl::parse(&record.url)
-                {
-                    seeds.push(url);
-                }
-                true
-            })?;
+        if let Some(db) = db {
+            seeds.extend(seeds_of(db)?);
         }
         // What an operator changed while it ran holds here too.
         let changes = match db {

@@ -32,11 +32,7 @@ pub(super) fn fitted(config: &Config) -> Result<Config, Failed> {
     }
     let limit = raised();
     let mut fitted = config.clone();
-    let wanted = ALWAYS
-        + config.frontier.in_flight_max as u64
-        + config.fetch.idle_max as u64
-        + config.dns.in_flight_max as u64
-        + u64::from(config.state.open_files_max);
+    let wanted = files_wanted(config);
     let Some(limit) = limit.filter(|limit| *limit < wanted) else { return Ok(fitted) };
     let spare = limit.saturating_sub(ALWAYS).max(8);
     let share = |most: usize, parts: u64| most.min((spare / parts).max(1) as usize);
@@ -50,6 +46,15 @@ pub(super) fn fitted(config: &Config) -> Result<Config, Failed> {
         fitted.frontier.in_flight_max, config.frontier.in_flight_max
     );
     Ok(fitted)
+}
+
+/// Returns how many files a crawl may have open at once.
+pub(super) fn files_wanted(config: &Config) -> u64 {
+    ALWAYS
+        + config.frontier.in_flight_max as u64
+        + config.fetch.idle_max as u64
+        + config.dns.in_flight_max as u64
+        + u64::from(config.state.open_files_max)
 }
 
 /// Returns how many files may be open after raising the limit; `None` if there is no limit.

@@ -10,9 +10,9 @@ use std::time::Duration;
 use anyhow::Context;
 use tokio::sync::Mutex;
 
+use super::Failed;
 use super::look;
 use super::output::duration;
-use super::{Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{self, Config};
 use crate::crawl::{retry_after, robots_outcome};
@@ -106,16 +106,7 @@ impl Wire {
         let Some(db) = db else { return Ok(()) };
         let Some(id) = hosts::id_of(db, host.as_str())? else { return Ok(()) };
         let Some(record) = hosts::get(db, id)? else { return Ok(()) };
-        if let Some(pid) = look::running(&look::state_dir(config), db)? {
-            return Err(Failed::with(
-                Exit::Locked,
-                format!(
-                    "failed to ask {host}: the crawl in {} (process {pid}) is asking it, and two \
-                     askers would hurry it; stop that crawl first, or see `crawler explain`",
-                    config.dir.display()
-                ),
-            ));
-        }
+        look::refuse_running(config, db, &format!("ask {host}"))?;
         let mut paces = self.paces.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         // One that this command has asked already has a pace of its own.
         paces.entry(host.clone()).or_insert_with(|| Arc::new(Mutex::new(record.pace)));
@@ -211,7 +202,9 @@ impl Wire {
         let delay = entry.robots().and_then(robots::Robots::crawl_delay);
         let pace = self.pace(&url.host());
         let mut pace = pace.lock().await;
-        pace.crawl_delay_ms = delay.map(|delay| delay.as_millis() as u64);
+        // Other ports of the host may have other wishes: it is one machine that is spared.
+        let wish = delay.map(|delay| delay.as_millis() as u64);
+        pace.crawl_delay_ms = pace.crawl_delay_ms.max(wish);
         if let Some(delay) = delay.filter(|_| pace.last_ended != Timestamp::ZERO) {
             // The wish counts from the request that brought it.
             let until = pace.last_ended.plus(delay);
@@ -257,6 +250,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::cli::Exit;
     use crate::clock::Span;
 
     /// It was read nowhere, and the next request followed after a minute.
@@ -282,6 +276,31 @@ mod tests {
         let got = wire.get(&url, Purpose::Page).await;
         assert!(got.outcome.is_none());
         assert!(said(&got).starts_with("not asked: the host rests for "), "{}", said(&got));
+    }
+
+    /// Of two ports of a host the one that wished for nothing came last, and the sitemaps of the
+    /// other one were fetched as fast as that allowed.
+    #[tokio::test]
+    async fn the_longest_wish_of_a_hosts_ports_holds() {
+        let mut config = Config { contact: "mailto:a@a.example".to_owned(), ..Config::default() };
+        config.dns.allow = vec!["127.0.0.0/8".parse().unwrap()];
+        config.politeness.min_delay = Span::millis(1);
+        let wire = Wire::new(&config).unwrap();
+        for robots in ["User-agent: *\nCrawl-delay: 0.05\n", "User-agent: *\nDisallow:\n"] {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("http://{}/", listener.local_addr().unwrap());
+            tokio::spawn(async move {
+                let (mut tcp, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                let _ = tcp.read(&mut request).await.unwrap();
+                let length = robots.len();
+                let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{robots}");
+                tcp.write_all(answer.as_bytes()).await.unwrap();
+            });
+            let url = CrawlUrl::parse(&url).unwrap();
+            wire.robots(&url, |_| Ok(())).await.unwrap();
+            assert_eq!(wire.pace(&url.host()).lock().await.crawl_delay_ms, Some(50));
+        }
     }
 
     #[tokio::test]

@@ -285,7 +285,7 @@ impl State {
             // the others first.
             if let Some((by, united)) = &held
                 && !self.checks.awaits(own)
-                && !united.is_measured(&rules)
+                && !self.is_measured(&rules, united, *by)?
             {
                 return self.suppress(lease, *by, united.numbers(), rules.version(), now);
             }

@@ -21,7 +21,9 @@ use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Changes, Fetched, RuleId, RuleKind, RuleSet, Sketch, Text, Words};
+use crate::dust::{
+    Changes, Fetched, RuleId, RuleKind, RuleSet, Sketch, Text, Trust, Words, is_among_first,
+};
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
@@ -38,6 +40,14 @@ const DOUBTED_STEP: usize = 4;
 
 /// URLs of one rule in force that are fetched before a crawl ends.
 const MEASURED_MAX: usize = 256;
+
+/// Forms of a page that are hidden before further ones are audited the more rarely the more there
+/// are: where each look at a page makes new forms of all that it leads to, as by a signature in
+/// each link, a share of all forms would have no end.
+const FORMS_AUDITED: usize = 4;
+
+/// Forms of a page that are counted.
+const FORMS_COUNTED: usize = 256;
 
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
@@ -98,6 +108,21 @@ struct Scan {
     version: u64,
 }
 
+/// What is left to measure of a rule in force before the end of a crawl.
+#[derive(Debug)]
+struct Measuring {
+    /// URLs with what stands for them, in the order in which they are fetched.
+    next: VecDeque<(Fingerprint, Fingerprint)>,
+    /// How many of them, the first ones, would not be suppressed by what was known of the rule.
+    owed: usize,
+    /// URLs that it had hidden, those of a page that has many counted as far as they are audited.
+    hidden: usize,
+    /// The same, each counted once.
+    rows: usize,
+    /// What was known.
+    trust: Trust,
+}
+
 /// A URL that was set aside and is in doubt.
 struct Open {
     /// By the rules that are proved for it, another one stands for it.
@@ -124,10 +149,11 @@ pub(super) struct Checks {
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
     measured: HashMap<RuleId, usize>,
+    /// What is left of that. To look at all that a rule hides takes long, and is done anew only
+    /// when this is used up or the rule is trusted less.
+    measuring: HashMap<RuleId, Measuring>,
     /// How far the URLs of each rule were looked at for what is not proved.
     scans: HashMap<RuleId, Scan>,
-    /// Rules that needed no more of it under this version.
-    enough: HashMap<RuleId, u64>,
     /// Of each site, how far its pages change at a second look.
     restless: HashMap<Site, Restless>,
     /// Pages that stood for another one, and how many more of their forms are fetched for that.
@@ -203,11 +229,6 @@ impl United {
         !self.all.is_empty()
             && !set.is_doubtful(&self.url, &self.rules)
             && !stands.is_some_and(|(rules, stands)| set.is_doubtful(stands, rules))
-    }
-
-    /// Returns true where the one that is judged is fetched all the same, to measure them.
-    pub(super) fn is_measured(&self, set: &RuleSet) -> bool {
-        set.audits(&self.url, &self.rules)
     }
 
     /// Returns numbers of the rules in whose name one of the two is suppressed.
@@ -517,9 +538,10 @@ impl State {
         &mut self,
         set: &RuleSet,
         own: Fingerprint,
-        United { rules, url, .. }: &United,
+        united: &United,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
+        let United { rules, url, .. } = united;
         if let Some(check) = self.checks.awaited.get(&own) {
             // Another check may have proved the rule while this one was waiting.
             let goes = check.is_audit || set.must_prove(url, rules) || set.audits(url, rules);
@@ -528,7 +550,7 @@ impl State {
             }
             return Ok(goes);
         }
-        if set.audits(url, rules) || self.is_contested(own, by, rules) {
+        if self.is_measured(set, united, by)? || self.is_contested(own, by, rules) {
             return Ok(true);
         }
         // Where two are in doubt at once, it would not be known which one has failed.
@@ -537,6 +559,25 @@ impl State {
         }
         self.checks.begin(own, by, rules, false);
         Ok(true)
+    }
+
+    /// Returns true where a URL that rules suppress in favour of `by` is fetched all the same, to
+    /// measure them: the more forms of that page they hide, the fewer of them.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn is_measured(
+        &self,
+        set: &RuleSet,
+        United { rules, url, .. }: &United,
+        by: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let is_drawn = set.audits(url, rules);
+        if !is_drawn || set.is_uneasy(url, rules) {
+            return Ok(is_drawn);
+        }
+        let forms = suppressed::count_of(&self.db, by, FORMS_COUNTED)?;
+        Ok(is_among_first(url, FORMS_AUDITED as f64 / forms.max(FORMS_AUDITED) as f64))
     }
 
     /// Returns true where a URL is fetched since the page that would stand for it has stood for
@@ -706,9 +747,10 @@ impl State {
         // Suppressed again in favour of what is never fetched, it would come back for ever.
         let proved = set.proved_key(&url).filter(|_| !waits_in_vain);
         let is_held = match proved {
-            Some(key) => self
-                .held_by_proved(set, &url, (own, key.fingerprint()))?
-                .is_some_and(|(_, united)| !united.is_measured(set)),
+            Some(key) => match self.held_by_proved(set, &url, (own, key.fingerprint()))? {
+                Some((by, united)) => !self.is_measured(set, &united, by)?,
+                None => false,
+            },
             None => false,
         };
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
@@ -725,44 +767,105 @@ impl State {
         set: &RuleSet,
         rule: RuleId,
     ) -> Result<bool, DbError> {
-        if self.checks.enough.get(&rule) == Some(&set.version()) {
-            return Ok(false);
-        }
         let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
-        let mut rows = Vec::new();
-        let mut owed = Vec::new();
+        let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
+        let (left, doubted) = (MEASURED_MAX.saturating_sub(done), doubted.saturating_sub(done));
+        let known = match self.checks.measuring.remove(&rule) {
+            Some(known) => Some(self.still_owed(set, known)?),
+            None => None,
+        };
+        let open_of = |of: &Measuring| {
+            let wanted = set.wants(rule, of.hidden, &self.configured.dust.validate).max(of.owed);
+            wanted.min(left).max(doubted)
+        };
+        let mut measuring = match known {
+            _ if left.max(doubted) == 0 => return Ok(false),
+            Some(known)
+                if (open_of(&known) == 0 || !known.next.is_empty())
+                    && set.trusts_as(rule, &known.trust)
+                    && !self.hides_more(rule, known.rows)? =>
+            {
+                known
+            }
+            _ => self.to_measure(set, rule, done)?,
+        };
+        let open = open_of(&measuring);
+        let step = match (open, done) {
+            (0, _) => 0,
+            (_, 0) => 1,
+            _ => (open / 4).clamp(DOUBTED_STEP, STEP_MAX),
+        };
+        let (mut any, mut taken) = (false, 0);
+        while taken < step
+            && let Some((url, by)) = measuring.next.pop_front()
+        {
+            measuring.owed = measuring.owed.saturating_sub(1);
+            // What two rules suppressed is fetched once for both.
+            if self.checks.awaits(url) {
+                continue;
+            }
+            taken += 1;
+            if self.restore_suppressed(batch, by, url)? {
+                measuring.hidden = measuring.hidden.saturating_sub(1);
+                self.checks.begin(url, by, &[rule], true);
+                *self.checks.measured.entry(rule).or_default() += 1;
+                any = true;
+            }
+        }
+        // The first is the latest one; the next ones are taken in another order.
+        if done > 0 || !any {
+            self.checks.measuring.insert(rule, measuring);
+        }
+        Ok(any)
+    }
+
+    /// Looks again at what would not have been suppressed: with each audit that agrees there is
+    /// less of it.
+    fn still_owed(&self, set: &RuleSet, mut known: Measuring) -> Result<Measuring, DbError> {
+        let (mut owed, mut rest) = (VecDeque::new(), VecDeque::new());
+        for (url, by) in known.next.drain(..known.owed.min(known.next.len())) {
+            let into = if self.would_be_fetched(set, url, by)? { &mut owed } else { &mut rest };
+            into.push_back((url, by));
+        }
+        known.owed = owed.len();
+        owed.append(&mut rest);
+        owed.append(&mut known.next);
+        known.next = owed;
+        Ok(known)
+    }
+
+    /// Looks at what a rule hides, for what of it is to be fetched: first what would not be
+    /// suppressed by now; within that, and within the rest, what is rare or what came last.
+    fn to_measure(&self, set: &RuleSet, rule: RuleId, done: usize) -> Result<Measuring, DbError> {
+        let (mut rows, mut owed) = (Vec::new(), Vec::new());
+        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
         for (url, by) in suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)? {
             let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
+            *forms.entry(by).or_default() += 1;
             let into = if self.would_be_fetched(set, url, by)? { &mut owed } else { &mut rows };
             into.push((how.at, url, by));
         }
-        let hidden = rows.len() + owed.len();
+        let hidden = forms.into_values().map(audited_of).sum::<f64>() as usize;
         let wanted = set.wants(rule, hidden, &self.configured.dust.validate).max(owed.len());
-        let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
-        let open = wanted.min(MEASURED_MAX.saturating_sub(done)).max(doubted.saturating_sub(done));
-        if open == 0 {
-            self.checks.enough.insert(rule, set.version());
-            return Ok(false);
-        }
         for rows in [&mut rows, &mut owed] {
             rows.sort_unstable_by(|a, b| b.cmp(a));
             if done > 0 && wanted > 0 {
                 self.rarest_first(rows)?;
             }
         }
-        let step = if done == 0 { 1 } else { (open / 4).clamp(DOUBTED_STEP, STEP_MAX) };
-        let mut rows = owed.into_iter().chain(rows).collect::<Vec<_>>();
-        // What two rules suppressed is fetched once for both.
-        rows.retain(|(_, url, _)| !self.checks.awaited.contains_key(url));
-        let mut any = false;
-        for (_, url, by) in rows.into_iter().take(step) {
-            if self.restore_suppressed(batch, by, url)? {
-                self.checks.begin(url, by, &[rule], true);
-                *self.checks.measured.entry(rule).or_default() += 1;
-                any = true;
-            }
+        let (all, owed_len) = (rows.len() + owed.len(), owed.len().min(MEASURED_MAX));
+        let next = owed.into_iter().chain(rows).map(|(_, url, by)| (url, by)).take(MEASURED_MAX);
+        let (next, trust) = (next.collect(), set.trust(rule));
+        Ok(Measuring { next, owed: owed_len, hidden, rows: all, trust })
+    }
+
+    /// Returns true where a rule hides more by an eighth than these rows.
+    fn hides_more(&self, rule: RuleId, rows: usize) -> Result<bool, DbError> {
+        let most = rows + rows / 8;
+        if most >= LATEST_ROWS_MAX {
+            return Ok(false);
         }
-        Ok(any)
+        Ok(suppressed::by_rule(&self.db, rule.0, most + 1)?.len() > most)
     }
 
     /// Returns true where a URL that was suppressed in favour of `by` would be fetched if it were
@@ -773,9 +876,10 @@ impl State {
         url: Fingerprint,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
-        let hidden = self.hidden_by(set, url, by)?;
-        Ok(hidden
-            .is_some_and(|United { rules, url, .. }| !rules.is_empty() && set.audits(&url, &rules)))
+        match self.hidden_by(set, url, by)? {
+            Some(united) if !united.rules.is_empty() => self.is_measured(set, &united, by),
+            _ => Ok(false),
+        }
     }
 
     /// Returns what [`State::united_by`] says of a suppressed URL; `None` where it has no record.
@@ -825,6 +929,13 @@ impl State {
             _ => 0,
         })
     }
+}
+
+/// Returns how many forms of a page are counted where this many are hidden: as many as would have
+/// been looked at whether to audit them ([`State::is_measured`]).
+fn audited_of(forms: usize) -> f64 {
+    let (forms, all) = (forms as f64, FORMS_AUDITED as f64);
+    if forms <= all { forms } else { all * (1.0 + (forms / all).ln()) }
 }
 
 #[cfg(test)]
@@ -934,6 +1045,36 @@ mod tests {
         let hidden = ["", "?at=1", "?at=1&order=a", "?at=1&order=b", "?order=c&at=1"]
             .map(|tail| is_hidden(&state, &form(tail)));
         assert_eq!(hidden, [false, true, false, true, true]);
+    }
+
+    /// Where each look at a page made new forms of all that it leads to, a share of them that is
+    /// audited led to more of them than it was, without end.
+    #[test]
+    fn the_more_forms_of_a_page_are_hidden_the_fewer_are_audited() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.1).unwrap();
+        let form = |n: u32| url(&format!("http://a.example/p?sid={n}"));
+        let by = url("http://a.example/p");
+        let mut hidden = 0;
+        for (forms, want) in [(0, 430..570), (4, 430..570), (40, 25..75), (400, 1..25)] {
+            let mut batch = Batch::default();
+            for n in hidden..forms {
+                hide(&mut batch, &state, &form(n), &by, rule.id);
+            }
+            hidden = forms;
+            state.commit(batch, now).unwrap();
+            let is_measured = |n: &u32| {
+                let united = United::by_key(&set, &form(*n), by.clone()).unwrap();
+                state.is_measured(&set, &united, by.fingerprint()).unwrap()
+            };
+            let measured = (1_000..6_000).filter(is_measured).count();
+            assert!(want.contains(&measured), "{measured} of 5,000 where {forms} are hidden");
+        }
+        assert_eq!(audited_of(4), 4.0);
+        assert!((9.0..9.3).contains(&audited_of(14)));
     }
 
     /// It was put into the queue once for each rule that had set it aside, and fetched as often.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::checks::United;
 use super::state::State;
+use super::steer::Job;
 use super::way;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -152,7 +153,9 @@ impl State {
         let filter = self.filter.clone();
         let rules = self.rules.snapshot();
         let gate = filter.page(&*rules);
+        let mut any_new = false;
         for (seed, link) in seeds.iter().zip(&links) {
+            any_new |= self.keep_scope(batch, &link.url);
             self.counters.discovered += 1;
             let scheduled = gate.schedule(&Candidate::seed(&link.url));
             if !scheduled.verdict.accept {
@@ -166,6 +169,10 @@ impl State {
             });
         }
         self.admit_new(batch, None, accepted, gate.version(), now)?;
+        // In a run before, links into the scope of a new one were refused.
+        if any_new && self.session.runs > 1 {
+            self.bring_back_later(batch, Job::Refilter);
+        }
         Ok(self.counters.queued - before)
     }
 
@@ -349,7 +356,10 @@ impl State {
                     free.push(key);
                     continue;
                 }
-                true => !united.is_measured(set) && !self.is_contested(one.own, by, &united.rules),
+                true => {
+                    !self.is_measured(set, &united, by)?
+                        && !self.is_contested(one.own, by, &united.rules)
+                }
                 false => !self.is_fetched_to_check(set, one.own, &united, by)?,
             };
             if is_hidden {

@@ -68,7 +68,7 @@ pub(crate) use evidence::{BODY_MIN, page_of};
 pub use learner::{DustMode, DustSettings};
 pub use near::NearMode;
 pub use obey::Command;
-pub use open::{Dust, Parts, Resumed};
+pub use open::{Dust, Parts, Resumed, seeds_of};
 pub use repeats::RepeatSettings;
 pub use run::{Crawl, Ended, Options, Summary};
 pub use settings::Settings;

@@ -112,6 +112,8 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                 let answer = Answer::of(text);
                 self.state.note_order(now, by, order, Ok(&answer))?;
                 if at_once {
+                    // Else the next pass would begin what it then throws away.
+                    self.state.frontier.set_paused(true);
                     self.stopping = Some((Ended::Interrupted, now));
                 } else {
                     self.stop(Ended::Interrupted, now);

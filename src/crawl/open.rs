@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 use tokio::sync::Notify;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::checks::{Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
@@ -21,16 +22,16 @@ use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
 use super::settings::Settings;
 use super::state::{Configured, State};
-use super::steer::{Changes, Jobs};
+use super::steer::{Changes, Job, Jobs};
 use super::tally::Tally;
 use super::told;
 use super::watched::Watched;
 use crate::clock::Timestamp;
 use crate::db::families::meta::{self, Session};
-use crate::db::families::{dust, hosts, line, suppressed};
-use crate::db::{Batch, Db};
+use crate::db::families::{dust, hosts, line, suppressed, urls};
+use crate::db::{Batch, Db, DbError};
 use crate::dust::{self as dust_rules, LiveRules, RuleBook, RuleId, RuleState};
-use crate::filter::Filter;
+use crate::filter::{self, Filter};
 use crate::frontier::{Frontier, HostStatus, PRIORITIES, Standing};
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint};
@@ -145,7 +146,7 @@ impl State {
             proxy_failures: 0,
             outage: Outage::default(),
             excused: LruCache::new(EXCUSED_MAX),
-            widened: HashSet::new(),
+            scoped: HashSet::new(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
             enforces: matches!(parts.dust.mode, DustMode::Auto | DustMode::Enforce),
@@ -165,16 +166,38 @@ impl State {
             returning: suppressed::returning(&db, usize::MAX)?.into(),
             db,
         };
-        let widened = meta::scope(&state.db)?;
-        let widened: Vec<CrawlUrl> =
-            widened.iter().filter_map(|url| CrawlUrl::parse(url).ok()).collect();
-        state.widened = widened.iter().map(CrawlUrl::fingerprint).collect();
-        state.filter = Arc::new(state.filter.with_seeds(&widened));
+        let gate = digest(state.filter.settings());
+        let scoped = seeds_of(&state.db)?;
+        state.scoped = scoped.iter().map(CrawlUrl::fingerprint).collect();
+        state.filter = Arc::new(state.filter.with_seeds(&scoped));
         state.take_up_changes();
         state.start_learning(parts.dust)?;
-        let resumed = state.restore(session, now)?;
+        let mut batch = Batch::default();
+        state.take_up_gate(&mut batch, gate, &scoped)?;
+        let resumed = state.restore(batch, session, now)?;
         state.take_up_jobs(now)?;
         Ok((state, resumed))
+    }
+
+    /// Has what was refused judged again where the filter is configured otherwise than in the last
+    /// run.
+    fn take_up_gate(
+        &mut self,
+        batch: &mut Batch,
+        gate: u64,
+        scoped: &[CrawlUrl],
+    ) -> Result<(), CrawlError> {
+        match meta::gate(&self.db)? {
+            Some(before) if before == gate => {}
+            Some(_) => {
+                self.changes.ask(Job::Refilter);
+                self.keep_changes(batch);
+            }
+            // What was found in the ledger of an earlier version is stored from now on.
+            None => scoped.iter().for_each(|url| meta::put_scope(batch, &self.db, url)),
+        }
+        meta::put_gate(batch, &self.db, &gate);
+        Ok(())
     }
 
     /// Loads the rule book, puts its rules in force, and starts the miner. Boot and swap publish by
@@ -225,9 +248,13 @@ impl State {
         Ok(())
     }
 
-    fn restore(&mut self, before: Option<Session>, now: Timestamp) -> Result<Resumed, CrawlError> {
+    fn restore(
+        &mut self,
+        mut batch: Batch,
+        before: Option<Session>,
+        now: Timestamp,
+    ) -> Result<Resumed, CrawlError> {
         let db = self.db.clone();
-        let mut batch = Batch::default();
         let interrupted = self.release_leases(&mut batch, now)?;
         self.keep_rests_of_log(now)?;
         self.counters.queued += self.counters.in_flight;
@@ -313,4 +340,29 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Returns from what the scope of a crawl is measured besides the seeds of the present run: the
+/// seeds of the runs before, and what they redirect to.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn seeds_of(db: &Db) -> Result<Vec<CrawlUrl>, DbError> {
+    let stored = meta::scope(db)?;
+    let mut seeds: Vec<CrawlUrl> =
+        stored.iter().filter_map(|url| CrawlUrl::parse(url).ok()).collect();
+    // Versions that stored no hash of the filter's settings stored no seeds either.
+    if meta::gate(db)?.is_none() {
+        urls::each(db, |_, record| {
+            let is_seed = record.via.is_none();
+            seeds.extend(is_seed.then(|| CrawlUrl::parse(&record.url).ok()).flatten());
+            true
+        })?;
+    }
+    Ok(seeds)
+}
+
+fn digest(settings: &filter::Settings) -> u64 {
+    let text = serde_json::to_string(settings).unwrap_or_default();
+    xxh3_64(text.as_bytes())
 }

@@ -14,6 +14,7 @@ use super::admit::Admitted;
 use super::learn::{Asker, ProbeFlight};
 use super::near::NearMode;
 use super::state::State;
+use super::steer::Job;
 use super::visit::PageFacts;
 use crate::clock::Timestamp;
 use crate::content::host::{HostContent, HostSettings, Outcome, Settled};
@@ -304,7 +305,7 @@ impl State {
             Level::Parked => "trap-section-parked",
         });
         if !whole && change.from == Level::Parked {
-            self.bring_back_untrapped(batch);
+            self.bring_back_later(batch, Job::Untrap);
         }
         Ok(())
     }
@@ -522,7 +523,7 @@ mod tests {
         let recovered = (1..10).find(|n| show(&mut state, *n, false));
         assert!(recovered.is_some());
         let mut batch = Batch::default();
-        state.bring_back_untrapped(&mut batch);
+        state.bring_back_later(&mut batch, Job::Untrap);
         let section = section_of("/view/page").unwrap();
         state.note_part(&home, section, now).unwrap();
         state.commit(batch, now).unwrap();

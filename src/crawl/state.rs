@@ -41,8 +41,8 @@ use crate::frontier::{
 use crate::robots;
 use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
 
-/// Redirects of seeds that widen the scope.
-const WIDENED_MAX: usize = 100_000;
+/// Seeds, and redirects of seeds, from which the scope is measured in later runs.
+const SCOPED_MAX: usize = 1_000_000;
 
 /// A robots.txt that redirects.
 #[derive(Clone, Debug)]
@@ -93,8 +93,8 @@ pub struct State {
     pub(super) outage: Outage,
     /// Since when a host has met nothing but faults of our own machine or network.
     pub(super) excused: LruCache<HostId, Timestamp>,
-    /// URLs that seeds redirect to.
-    pub(super) widened: HashSet<Fingerprint>,
+    /// Seeds of all runs, and what they redirect to.
+    pub(super) scoped: HashSet<Fingerprint>,
     pub(super) rule_log: JsonLog,
     pub(super) learner: Learner,
     /// Whether learned rules are applied.
@@ -338,10 +338,19 @@ impl State {
 
     /// Takes the place that a seed redirects to into the scope, also for later runs.
     pub(super) fn widen_scope(&mut self, batch: &mut Batch, url: &CrawlUrl) {
-        if self.widened.len() < WIDENED_MAX && self.widened.insert(url.fingerprint()) {
-            meta::put_scope(batch, &self.db, url);
+        if self.keep_scope(batch, url) {
             self.filter = Arc::new(self.filter.with_seeds(std::slice::from_ref(url)));
         }
+    }
+
+    /// Measures the scope of later runs, which may name other seeds or none, from a URL too;
+    /// returns true if it is new.
+    pub(super) fn keep_scope(&mut self, batch: &mut Batch, url: &CrawlUrl) -> bool {
+        let is_new = self.scoped.len() < SCOPED_MAX && self.scoped.insert(url.fingerprint());
+        if is_new {
+            meta::put_scope(batch, &self.db, url);
+        }
+        is_new
     }
 
     /// Returns the hosts that are parked, with the reasons, at most a thousand.

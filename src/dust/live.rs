@@ -36,6 +36,9 @@ const ODDS_TRUSTED: f64 = 0.1;
 /// One million, the unit of the audit share.
 const MILLION: u64 = 1_000_000;
 
+/// A larger share of what rules suppress than this is fetched where they are not well known.
+const SAMPLE_PER_MILLION: u64 = MILLION / 8;
+
 /// All enforced rules of one version. A copy shares what it holds with the original, so that the
 /// next version costs what has changed, and not what all sites have.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +109,39 @@ pub(crate) struct Standing {
     pub(crate) odds: Option<f64>,
 }
 
+/// How far a rule of a set is trusted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trust {
+    standing: Option<Arc<Standing>>,
+    is_doubted: bool,
+}
+
+/// Returns true for the first `share` of a number of URLs like this one, in an order that is none.
+pub(crate) fn is_among_first(url: &CrawlUrl, share: f64) -> bool {
+    // Not the number that audits are drawn by: those are all among the first by that one.
+    let drawn = mix(mix(xxh3_64(url.as_str().as_bytes()))) % MILLION;
+    (drawn as f64) < share * MILLION as f64
+}
+
 impl Standing {
+    /// Returns true where nothing that was suppressed while `before` was known is fetched now.
+    fn is_trusted_as(&self, before: &Standing) -> bool {
+        let at_most = |is: Option<f64>, was: Option<f64>| match (is, was) {
+            (Some(is), Some(was)) => is <= was,
+            (is, was) => is.is_none() == was.is_none(),
+        };
+        let share =
+            |of: &Standing, agreed: usize| of.shares.get(agreed).or(of.shares.last()).copied();
+        let most = self.shares.len().max(before.shares.len());
+        self.on_trial == before.on_trial
+            && self.everywhere >= before.everywhere
+            && self.agreed >= before.agreed
+            && self.refused.is_subset(&before.refused)
+            && at_most(self.odds, before.odds)
+            && at_most(self.audit_share, before.audit_share)
+            && (0..most).all(|agreed| at_most(share(self, agreed), share(before, agreed)))
+    }
+
     /// Returns those of some places in which the rule is not proved. One that is more likely wrong
     /// than most, or has failed, is asked for in each.
     fn open_in(&self, places: Places) -> impl Iterator<Item = u64> {
@@ -480,6 +515,34 @@ impl RuleSet {
             return false;
         }
         mix(xxh3_64(url.as_str().as_bytes())) % MILLION < self.audited_per_million(url, rules)
+    }
+
+    /// Returns true where more than a sample is fetched of what these rules suppress: one of them
+    /// failed in this URL's place, its last audits raised a doubt, or little is known of it there.
+    pub(crate) fn is_uneasy(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.is_refused(url, rules) || self.audited_per_million(url, rules) > SAMPLE_PER_MILLION
+    }
+
+    /// Returns true where a rule is trusted at least as much as it was when `before` was taken, so
+    /// that what it suppressed then it suppresses now.
+    pub(crate) fn trusts_as(&self, rule: RuleId, before: &Trust) -> bool {
+        let now = self.trust(rule);
+        match (&now.standing, &before.standing) {
+            (_, None) => !now.is_doubted || before.is_doubted,
+            (None, Some(_)) => false,
+            (Some(is), Some(was)) => {
+                (!now.is_doubted || before.is_doubted) && is.is_trusted_as(was)
+            }
+        }
+    }
+
+    /// Returns how far a rule is trusted.
+    pub(crate) fn trust(&self, rule: RuleId) -> Trust {
+        let known = self.rules.get(&rule);
+        Trust {
+            standing: known.and_then(|known| known.standing.clone()),
+            is_doubted: known.is_some_and(|known| known.is_doubted),
+        }
     }
 
     /// Returns true where these rules suppress some URLs like this one, so that it speaks for more

@@ -54,6 +54,7 @@ pub(crate) use items::NO_ITEMS;
 pub use learn::{Fetcher, Report, learn, prove_rules};
 pub use limits::Limits;
 pub use live::{Canonized, LiveRules, RuleSet};
+pub(crate) use live::{Trust, is_among_first};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
 pub use sketch::{Likeness, Sketch};

@@ -27,7 +27,7 @@ const INSTANCES_MAX: usize = 400;
 const CORES_MAX: usize = 120;
 
 /// A form must be this many times as frequent as the other one to win over the shorter one.
-const MAJORITY: u32 = 3;
+const MAJORITY: usize = 3;
 
 /// Words seen in two cases before the case of all paths is doubted.
 const CASE_WORDS_MIN: usize = 4;
@@ -385,8 +385,12 @@ impl Search<'_> {
         let specific = Literal::of(first, widest.0, widest.1);
         // A look at the texts is far cheaper than a judgement. The rarer form bounds what a rule of
         // either direction can save.
-        let form = |core: &str| self.hits(&format!("{}{core}{}", shortest.left, shortest.right));
-        if form(long).min(form(short)) < self.settings.applicable_min {
+        let is_rare = |core: &str| {
+            let form = format!("{}{core}{}", shortest.left, shortest.right);
+            let least = self.settings.applicable_min as usize;
+            self.corpus.holding(&form).take(least).count() < least
+        };
+        if is_rare(long) || is_rare(short) {
             return Ok(false);
         }
         for shrink in self.directions(&specific, long, short) {
@@ -409,16 +413,13 @@ impl Search<'_> {
         Ok(false)
     }
 
-    /// Counts the keys that hold a text.
-    fn hits(&self, text: &str) -> u32 {
-        u32::try_from(self.corpus.holding(text).count()).unwrap_or(u32::MAX)
-    }
-
     /// Shrinking comes first, but where the longer form is far more frequent it is the site's own.
     fn directions(&self, context: &Literal, long: &str, short: &str) -> [bool; 2] {
-        let count = |core: &str| self.hits(&format!("{}{core}{}", context.left, context.right));
-        let (longs, shorts) = (count(long), count(short));
-        let grow = longs >= shorts.saturating_mul(MAJORITY) && !short.is_empty();
+        let count = |core: &str| {
+            let form = format!("{}{core}{}", context.left, context.right);
+            self.corpus.holding(&form).count()
+        };
+        let grow = !short.is_empty() && count(long) >= count(short).saturating_mul(MAJORITY);
         [!grow, grow]
     }
 }

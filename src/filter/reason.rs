@@ -67,6 +67,13 @@ macro_rules! reasons {
             /// Codes of all reasons, in the order of the gates.
             pub const CODES: &'static [&'static str] = &[$($code),*];
 
+            /// Returns true for the code of a reason for which the schedule gate refuses.
+            pub fn is_of_schedule(code: &str) -> bool {
+                let at = |code| Reason::CODES.iter().position(|known| *known == code);
+                let (first, last) = (Reason::Excluded("".into()), "too-many-parameters");
+                at(code).is_some_and(|_| (at(first.code())..=at(last)).contains(&at(code)))
+            }
+
             /// Returns the stable kebab-case code.
             pub fn code(&self) -> &'static str {
                 match self {

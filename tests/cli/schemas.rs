@@ -158,7 +158,16 @@ fn every_commands_json_is_as_documented() {
         ("identity init", vec!["--out".to_owned(), file("identity"), "--sign".to_owned()]),
     ];
     let documented = documented();
-    for (name, more) in &commands {
+    // What has no answer looks otherwise.
+    let refused = "http://10.0.0.1/x".to_owned();
+    let failing: Vec<(&str, Vec<String>)> = vec![
+        ("fetch", vec![refused.clone()]),
+        ("fetch", vec![broken()]),
+        ("robots", vec![refused.clone(), "--fetch".to_owned()]),
+        ("plan", vec![refused]),
+        ("dns", vec!["127.0.0.1".to_owned(), "--stored".to_owned()]),
+    ];
+    for (name, more) in commands.iter().chain(&failing) {
         let output = crawler(crawled.dir.path(), &arguments(name, more));
         compare(name, &values(name, &output), known(&documented, name));
     }
@@ -178,6 +187,52 @@ fn every_commands_json_is_as_documented() {
     for name in documented.keys() {
         assert!(run.contains(&name.as_str()), "`{name}` is not run here");
     }
+}
+
+/// Returns a page that breaks off, on a host whose robots.txt is missing.
+fn broken() -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
+    let address = listener.local_addr().expect("it is bound");
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let read = stream.read(&mut asked).unwrap_or(0);
+            if asked[..read].starts_with(b"GET /robots.txt") {
+                let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+            }
+        }
+    });
+    format!("http://{address}/")
+}
+
+/// A decision about one rule printed another object than all other orders, and was no line of the
+/// journal; a refusal printed nothing.
+#[test]
+fn orders_to_a_stopped_crawl_are_answered_and_noted_like_others() {
+    let dir = tempfile::tempdir().unwrap();
+    super::docs::copy(&demo().dir.path().join("demo-crawl"), &dir.path().join("crawl"));
+    let rules = json(&crawler(dir.path(), &["dust", "rules", "--json"]));
+    let id = rules["rules"][0]["id"].as_str().expect("the demo learns rules");
+    let documented = documented();
+    let ctl = |args: &[&str]| crawler(dir.path(), &[&["ctl", "--json"], args].concat());
+    let output = ctl(&["rules", "off", id]);
+    check(&output, 0, &[]);
+    compare("ctl delay", &values("ctl rules", &output), known(&documented, "ctl delay"));
+    assert_eq!(json(&output)["running"], false);
+    for (args, exit, kind) in [
+        (["rules", "off", "nothing"], 3, "nothing"),
+        (["exclude", "remove", "other.test"], 3, "nothing"),
+        (["exclude", "add", "regex:("], 2, "usage"),
+    ] {
+        let output = ctl(&args);
+        check(&output, exit, &[]);
+        let said = json(&output);
+        assert_eq!((&said["ok"], &said["kind"]), (&Value::Bool(false), &Value::from(kind)));
+    }
+    let journal = std::fs::read_to_string(dir.path().join("crawl/log/control.jsonl")).unwrap();
+    assert_eq!(journal.lines().count(), 4, "{journal}");
+    assert!(journal.lines().next().unwrap().contains(id), "{journal}");
 }
 
 /// Commands about rules, in a directory with a crawl of the demo web.

@@ -17,6 +17,7 @@ mod outage;
 mod remaining;
 mod robots;
 mod scripted;
+mod seeds;
 mod steer;
 mod store;
 
@@ -57,8 +58,10 @@ struct World {
     outage: Option<outage::Outage>,
     /// Directories whose disks are watched.
     disks: Vec<std::path::PathBuf>,
-    /// Seeds besides the homes of all sites.
+    /// Seeds besides the homes of sites.
     seeds: Vec<crawler::url::CrawlUrl>,
+    /// Sites whose homes are seeds.
+    homes: usize,
 }
 
 /// Fetches that all worlds of this process have judged.
@@ -91,6 +94,7 @@ impl World {
             outage: None,
             disks: Vec::new(),
             seeds: Vec::new(),
+            homes: usize::MAX,
         }
     }
 
@@ -193,6 +197,7 @@ impl World {
         let web = SimWeb::new(self.web.clone(), clock.clone());
         web.log().judge(Judge::new(Protect::Hosts, move |_| gap));
         let mut homes = self.web.homes();
+        homes.truncate(self.homes);
         homes.extend(self.seeds.iter().cloned());
         let filter = Filter::new(&self.filter, &homes).expect("settings are right");
         let (state, _) = State::open(self.parts(filter, start), start).expect("opens");

@@ -188,20 +188,31 @@ impl World {
         rules: Vec<Rule>,
         script: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
     ) -> Crawled {
-        let clock = Arc::new(Clock::starting_at(START));
+        self.scripted_at(START, vec![seed], rules, script).await
+    }
+
+    /// Crawls in the same way from these seeds, from that time on.
+    pub(super) async fn scripted_at(
+        &self,
+        start: Timestamp,
+        seeds: Vec<SeedUrl>,
+        rules: Vec<Rule>,
+        script: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
+    ) -> Crawled {
+        let clock = Arc::new(Clock::starting_at(start));
         let asked = Arc::default();
         let web = Scripted { clock: clock.clone(), script: Arc::new(Box::new(script)), asked };
-        let homes = [seed.url.clone()];
+        let homes: Vec<CrawlUrl> = seeds.iter().map(|seed| seed.url.clone()).collect();
         let filter = Filter::new(&self.filter, &homes).expect("settings are right");
-        let parts = self.parts(filter, START);
+        let parts = self.parts(filter, start);
         let rules = rules.into_iter().map(Arc::new).collect();
         parts.rules.publish(RuleSet::compile(1, rules, 0.0).expect("rules are right"));
-        let (state, _) = State::open(parts, START).expect("opens");
+        let (state, _) = State::open(parts, start).expect("opens");
         self.store.resume(&state.archive_position(), Crash::Never);
         let (resolve, fetch) = (web.clone(), web.clone());
         let edge = Arc::new(Edge { clock, resolve, fetch, store: self.store.clone() });
         let mut crawl = Crawl::new(edge, state, Options::new(tokio::runtime::Handle::current()));
-        let summary = crawl.run(&[seed], mpsc::channel(1).1).await.expect("no failure of our own");
+        let summary = crawl.run(&seeds, mpsc::channel(1).1).await.expect("no failure of our own");
         drop(crawl);
         balanced(&summary);
         let asked = web.asked.lock().expect("nobody breaks here").clone();

@@ -1,9 +1,8 @@
 //! A crawl that does not run: its changes are noted in its state, and hold with the next run.
 
-use super::super::look;
 use super::super::{Answer, Common, Exit, Failed};
+use super::super::{dust, look};
 use super::print;
-use super::running::refused;
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::control::ClientError;
@@ -31,9 +30,6 @@ pub(super) fn change(
         let (changes, filter) = in_force(config, &db)?;
         return print::said(common, ask(config, &db, &changes, &filter, order)?);
     }
-    if let Order::Rules { on, id: Some(id) } = order {
-        return super::super::dust::decide_one(common, id, *on);
-    }
     let db = Db::open(&dir, &config.state).map_err(|error| match error {
         DbError::Locked { .. } => {
             let why = "its socket cannot be reached, and its state is in use";
@@ -42,10 +38,13 @@ pub(super) fn change(
         error => error.into(),
     })?;
     let (mut changes, filter) = in_force(config, &db)?;
-    let said = known(&db, order)?.and_then(|()| changes.make(order, &filter));
+    let said = match order {
+        Order::Rules { on, id: Some(id) } => dust::decide_one(config, &db, id, *on)?,
+        order => known(&db, order)?.and_then(|()| changes.make(order, &filter)),
+    };
     note(config, &db, order, &said)?;
     match said {
-        Err(refusal) => Err(refused(&refusal)),
+        Err(refusal) => print::said(common, Err(refusal)),
         Ok(answer) => {
             let mut batch = Batch::default();
             meta::put_control(&mut batch, &db, &changes.write());

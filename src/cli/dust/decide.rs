@@ -10,9 +10,10 @@ use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::crawl::learned;
 use crate::crawl::log::JsonLog;
+use crate::crawl::steer::{self, Kind, Refusal};
 use crate::db::families::{meta, suppressed};
 use crate::db::{Batch, Db, DbError};
-use crate::dust::{Rule, RuleBook, RuleEvent};
+use crate::dust::{Rule, RuleBook, RuleEvent, RuleState};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,13 +29,6 @@ pub(in crate::cli) struct DecideArgs {
     /// Ids of rules, or beginnings of them
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-}
-
-impl DecideArgs {
-    /// Returns the flags that name one rule.
-    pub(super) fn of(id: &str) -> Self {
-        DecideArgs { ids: vec![id.to_owned()] }
-    }
 }
 
 /// What an operator decides.
@@ -95,13 +89,55 @@ pub(super) fn decide(common: &Common, args: &DecideArgs, decision: Decision) -> 
         return Err(Failed::from(DbError::Missing(dir)));
     }
     let db = open(&config)?;
-    let Some(mut book) = super::book(&config, &db)? else {
+    let decided = carry_out(&config, &db, &args.ids, decision)?;
+    print(common, &decided);
+    Ok(Exit::Complete)
+}
+
+/// Decides about one rule as an order does that is given to a stopped crawl.
+pub(in crate::cli) fn decide_one(
+    config: &Config,
+    db: &Db,
+    id: &str,
+    on: bool,
+) -> Result<Result<steer::Answer, Refusal>, Failed> {
+    let decision = if on { Decision::Enable } else { Decision::Disable };
+    let decided = match carry_out(config, db, &[id.to_owned()], decision) {
+        Ok(decided) => decided,
+        Err(failed) => {
+            let kind = match failed.exit {
+                Exit::Nothing => Kind::Nothing,
+                Exit::Usage => Kind::Usage,
+                _ => return Err(failed),
+            };
+            return Ok(Err(Refusal::new(kind, failed.line)));
+        }
+    };
+    let lines = decided.iter().flat_map(Decided::lines);
+    Ok(Ok(steer::Answer::of(lines.collect::<Vec<_>>().join("; "))))
+}
+
+/// What became of a rule.
+struct Decided {
+    rule: Rule,
+    before: RuleState,
+    /// URLs that come back.
+    back: usize,
+}
+
+fn carry_out(
+    config: &Config,
+    db: &Db,
+    ids: &[String],
+    decision: Decision,
+) -> Result<Vec<Decided>, Failed> {
+    let Some(mut book) = super::book(config, db)? else {
         let dir = config.dir.display();
         return Err(Failed::with(Exit::Nothing, format!("the crawl in {dir} has no rules yet")));
     };
     let rules: Vec<Rule> = book.rules().cloned().collect();
-    let ids = args.ids.iter().map(|id| find(&rules, id)).collect::<Result<Vec<_>, _>>()?;
-    let now = time(&db)?;
+    let ids = ids.iter().map(|id| find(&rules, id)).collect::<Result<Vec<_>, _>>()?;
+    let now = time(db)?;
     let why = "an operator says so";
     for id in &ids {
         match decision {
@@ -110,27 +146,46 @@ pub(super) fn decide(common: &Common, args: &DecideArgs, decision: Decision) -> 
             Decision::Revert => book.revert(*id, why, now),
         };
     }
-    let events = keep(&config, &db, &mut book)?;
-    let mut answers = Vec::new();
+    let events = keep(config, db, &mut book)?;
+    let mut decided = Vec::new();
     for id in &ids {
         let rule = book.rule(*id).context("find a rule that was just changed")?;
         let event = events.iter().find(|event| event.rule == *id);
         let back = match event.is_some_and(RuleEvent::readmits) {
-            true => suppressed::by_rule(&db, id.0, COUNTED_MAX)?.len(),
+            true => suppressed::by_rule(db, id.0, COUNTED_MAX)?.len(),
             false => 0,
         };
         let before = event.and_then(|event| event.from).unwrap_or(rule.state);
-        answers.push((rule, before, back));
+        decided.push(Decided { rule: rule.clone(), before, back });
     }
-    print(common, &answers);
-    Ok(Exit::Complete)
+    Ok(decided)
 }
 
-fn print(common: &Common, answers: &[(&Rule, crate::dust::RuleState, usize)]) {
+impl Decided {
+    /// Returns what is said to people, in one line or two.
+    fn lines(&self) -> Vec<String> {
+        let Decided { rule, before, back } = self;
+        if *before == rule.state {
+            return vec![format!("{} {rule}: already {}", rule.id, word(rule.state))];
+        }
+        let mut lines =
+            vec![format!("{} {rule}: {} -> {}", rule.id, word(*before), word(rule.state))];
+        if *back > 0 {
+            lines.push(format!("{back} URLs that it suppressed come back with the next run"));
+        }
+        if rule.state == RuleState::Enforced && rule.evidence.draws_same == 0 {
+            let vouched = "no trial has proved it: you vouch for it; audits go on checking it";
+            lines.push(vouched.to_owned());
+        }
+        lines
+    }
+}
+
+fn print(common: &Common, decided: &[Decided]) {
     if common.json {
-        let rules: Vec<Value> = answers
+        let rules: Vec<Value> = decided
             .iter()
-            .map(|(rule, before, back)| {
+            .map(|Decided { rule, before, back }| {
                 json!({
                     "rule": rule.id, "site": rule.site, "text": rule.to_string(),
                     "from": before, "to": rule.state, "urls_back": back,
@@ -140,17 +195,7 @@ fn print(common: &Common, answers: &[(&Rule, crate::dust::RuleState, usize)]) {
         println!("{}", json!({ "rules": rules }));
         return;
     }
-    for (rule, before, back) in answers {
-        if *before == rule.state {
-            println!("{} {rule}: already {}", rule.id, word(rule.state));
-            continue;
-        }
-        println!("{} {rule}: {} -> {}", rule.id, word(*before), word(rule.state));
-        if *back > 0 {
-            println!("  {back} URLs that it suppressed come back with the next run");
-        }
-        if rule.state == crate::dust::RuleState::Enforced && rule.evidence.draws_same == 0 {
-            println!("  no trial has proved it: you vouch for it; audits go on checking it");
-        }
+    for lines in decided.iter().map(Decided::lines) {
+        println!("{}", lines.join("\n  "));
     }
 }

@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::Subcommand;
 
+pub(super) use self::decide::decide_one;
 use super::look;
 use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
@@ -63,12 +64,6 @@ pub(super) fn dust(common: &Common, command: &DustCommand) -> Answer {
         DustCommand::Export(args) => exchange::export(common, args),
         DustCommand::Import(args) => exchange::import(common, args),
     }
-}
-
-/// Puts one rule of a stopped crawl in force, or takes it out.
-pub(super) fn decide_one(common: &Common, id: &str, on: bool) -> Answer {
-    let decision = if on { decide::Decision::Enable } else { decide::Decision::Disable };
-    decide::decide(common, &decide::DecideArgs::of(id), decision)
 }
 
 /// Reads a file whole.

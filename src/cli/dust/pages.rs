@@ -8,17 +8,20 @@ use std::time::Duration;
 use clap::Args;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::super::look::{self, Bench};
 use super::super::wire::Wire;
 use super::texts::{SAMPLE, Texts};
 use super::{Exit, Failed};
 use crate::clock::{Clock, Span, Timestamp};
 use crate::config::Config;
 use crate::crawl::page_of;
+use crate::db::Db;
 use crate::dust::{Fetched, Fetcher, Observation, paper};
 use crate::extract;
 use crate::fetch::{Answer, Fetch, HyperFetch, Outcome, Proxy, Purpose, Request, user_agent};
+use crate::filter::Filter;
 use crate::robots;
-use crate::url::{CrawlUrl, Origin, Site};
+use crate::url::{CrawlUrl, Host, Origin, Site};
 
 /// Redirects that are followed.
 const HOPS_MAX: usize = 5;
@@ -36,7 +39,41 @@ pub(super) struct FetchArgs {
 
 enum Way {
     Proxy(Box<HyperFetch>, Duration),
-    Live(Box<Wire>),
+    Live(Box<Live>),
+}
+
+/// Asking sites themselves: as politely as the crawl in the same directory, and nobody whom it does
+/// not ask.
+struct Live {
+    wire: Wire,
+    config: Config,
+    /// The state of that crawl, if there is one.
+    db: Option<Db>,
+    filter: Filter,
+}
+
+impl Live {
+    fn new(config: &Config) -> Result<Live, Failed> {
+        let db = look::open_if_there(config)?;
+        if let Some(db) = &db {
+            look::refuse_running(config, db, "fetch pages for proofs")?;
+        }
+        let filter = Bench::new(config, db.as_ref())?.filter;
+        Ok(Live { wire: Wire::new(config)?, config: config.clone(), db, filter })
+    }
+
+    fn heed(&self, host: &Host) -> Result<(), Failed> {
+        self.wire.heed(&self.config, self.db.as_ref(), host)
+    }
+
+    fn may_ask(&self, url: &CrawlUrl) -> bool {
+        !url.has_bad_port() && self.filter.excludes(url).is_none()
+    }
+
+    async fn robots(&self, url: &CrawlUrl) -> Result<robots::Entry, Failed> {
+        self.heed(&url.host())?;
+        Ok(self.wire.robots(url, |host| self.heed(host)).await?.entry)
+    }
 }
 
 /// Fetches pages one after the other, redirects followed.
@@ -83,7 +120,7 @@ impl FetchArgs {
             let _guard = runtime.enter();
             match self.fetch.as_str() {
                 "none" => return Ok(None),
-                "live" => Way::Live(Box::new(Wire::new(config)?)),
+                "live" => Way::Live(Box::new(Live::new(config)?)),
                 other => match other.strip_prefix("proxy=") {
                     Some(proxy) => self.proxied(config, proxy)?,
                     None => {
@@ -160,12 +197,20 @@ impl Pages {
     }
 
     fn is_forbidden(&mut self, url: &CrawlUrl) -> bool {
-        let Way::Live(wire) = &self.way else { return false };
+        let Way::Live(live) = &self.way else { return false };
+        if !live.may_ask(url) {
+            return true;
+        }
         let origin = url.origin();
         if !self.robots.contains_key(&origin) {
             self.requests += 1;
-            let Ok(got) = self.runtime.block_on(wire.robots(url, |_| Ok(()))) else { return true };
-            self.robots.insert(origin.clone(), got.entry);
+            match self.runtime.block_on(live.robots(url)) {
+                Ok(entry) => self.robots.insert(origin.clone(), entry),
+                Err(why) => {
+                    tracing::warn!(%url, why = why.line, "not asked");
+                    return true;
+                }
+            };
         }
         !self.robots.get(&origin).is_some_and(|entry| entry.is_allowed(url))
     }
@@ -173,7 +218,7 @@ impl Pages {
     fn get(&mut self, url: &CrawlUrl) -> Option<Answer> {
         self.requests += 1;
         let outcome = match &self.way {
-            Way::Live(wire) => self.runtime.block_on(wire.get(url, Purpose::Probe)).outcome?,
+            Way::Live(live) => self.runtime.block_on(live.wire.get(url, Purpose::Probe)).outcome?,
             Way::Proxy(fetch, delay) => {
                 let request = Request {
                     url: url.clone(),

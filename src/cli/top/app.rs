@@ -117,6 +117,8 @@ pub(super) struct App {
     pub(super) selected: usize,
     pub(super) sort: Sort,
     pub(super) mode: Mode,
+    /// A question that waits until nothing is typed any more.
+    pub(super) next: Option<Mode>,
     /// The last thing that was said, and whether it is bad news.
     pub(super) message: Option<(String, bool)>,
     /// Why there is no news of the crawl.
@@ -133,6 +135,7 @@ impl App {
             selected: 0,
             sort: Sort::default(),
             mode: Mode::default(),
+            next: None,
             message: None,
             lost: None,
         }
@@ -174,11 +177,21 @@ impl App {
             (Order::Exclude { pattern, preview: true }, Ok(answer)) => {
                 let order = Order::Exclude { pattern: pattern.clone(), preview: false };
                 let text = plain(answer.text.trim_end_matches("; nothing is changed")).into_owned();
-                self.mode = Mode::Confirm(text, order);
+                self.next = Some(Mode::Confirm(text, order));
                 self.message = None;
+                self.ask_next();
             }
             (_, Ok(answer)) => self.message = Some((plain(&answer.text).into_owned(), false)),
             (_, Err(why)) => self.message = Some((plain(&why).into_owned(), true)),
+        }
+    }
+
+    /// Puts the question that waits. What is typed meanwhile is no answer to it.
+    fn ask_next(&mut self) {
+        if self.mode == Mode::Look
+            && let Some(question) = self.next.take()
+        {
+            self.mode = question;
         }
     }
 
@@ -262,6 +275,17 @@ impl App {
         if control && matches!(key.code, KeyCode::Char('c' | 'd')) {
             return Action::Quit;
         }
+        // Ctrl-P goes up in other programs: no letter steers but by itself.
+        let is_chord = control || key.modifiers.contains(KeyModifiers::ALT);
+        if is_chord && !matches!(self.mode, Mode::Type(..)) {
+            return Action::Nothing;
+        }
+        let action = self.act_on(key, control);
+        self.ask_next();
+        action
+    }
+
+    fn act_on(&mut self, key: KeyEvent, control: bool) -> Action {
         self.message = None;
         match std::mem::take(&mut self.mode) {
             Mode::Look => self.look(key.code),

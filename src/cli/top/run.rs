@@ -62,7 +62,10 @@ pub(in crate::cli) fn top(common: &Common, _args: &TopArgs) -> Answer {
     let screen = Screen::take()?;
     watch(client, config.dir.clone(), send.clone());
     listen(send.clone());
-    let orders = give_orders(config.dir.clone(), send);
+    let orders = Orders {
+        quick: give_orders(config.dir.clone(), send.clone()),
+        slow: give_orders(config.dir.clone(), send),
+    };
     show(screen, &events, &orders)
 }
 
@@ -82,7 +85,7 @@ impl Drop for Screen {
     }
 }
 
-fn show(mut screen: Screen, events: &Receiver<Event>, orders: &Sender<Order>) -> Answer {
+fn show(mut screen: Screen, events: &Receiver<Event>, orders: &Orders) -> Answer {
     let mut app = App::new(Theme::of_environment());
     loop {
         screen.0.draw(|frame| draw(frame, &app)).context("failed to draw")?;
@@ -107,7 +110,7 @@ fn show(mut screen: Screen, events: &Receiver<Event>, orders: &Sender<Order>) ->
                 Event::Key(key) => match app.key(key) {
                     Action::Nothing => {}
                     Action::Quit => return Ok(Exit::Complete),
-                    Action::Send(order) => drop(orders.send(order)),
+                    Action::Send(order) => orders.give(order),
                 },
             }
             next = events.try_recv().ok();
@@ -165,6 +168,23 @@ fn listen(send: Sender<Event>) {
             }
         }
     });
+}
+
+/// Two lines of orders, so that a pause does not wait for one that is carried out row by row.
+struct Orders {
+    quick: Sender<Order>,
+    slow: Sender<Order>,
+}
+
+impl Orders {
+    fn give(&self, order: Order) {
+        let line = match order {
+            Order::Pause | Order::Resume => &self.quick,
+            _ => &self.slow,
+        };
+        // Where nobody takes it any more, the program is leaving.
+        let _ = line.send(order);
+    }
 }
 
 /// Gives orders on a thread of its own, one after the other.

@@ -8,6 +8,7 @@ use ratatui::style::Color;
 use super::app::{Action, App, Mode, Pane};
 use super::draw::draw;
 use super::theme::Theme;
+use crate::cli::progress::{line, line_within};
 use crate::clock::{Span, Timestamp};
 use crate::control::Status;
 use crate::crawl::census::Census;
@@ -269,6 +270,53 @@ fn an_exclusion_is_counted_first_and_made_only_after_a_yes() {
     app.answered(&preview, Ok(Answer::of(said)));
     let order = Order::Exclude { pattern, preview: false };
     assert_eq!(press(&mut app, "y"), Action::Send(order));
+}
+
+/// A pattern was being typed when the count of the one before came, and its first `y` was taken for
+/// the answer.
+#[test]
+fn a_question_waits_until_nothing_is_typed() {
+    let mut app = app(status());
+    press(&mut app, "x");
+    let pattern = "slow.test".to_owned();
+    let preview = Order::Exclude { pattern: pattern.clone(), preview: true };
+    press(&mut app, "\nx");
+    app.answered(&preview, Ok(Answer::of("would drop 400")));
+    assert_eq!(press(&mut app, "my"), Action::Nothing);
+    check(&app, (80, 24), &["Exclude", "slow.testmy"]);
+    press(&mut app, "\u{1b}");
+    check(&app, (80, 24), &["would drop 400", "y or n"]);
+    let order = Order::Exclude { pattern, preview: false };
+    assert_eq!(press(&mut app, "y"), Action::Send(order));
+}
+
+#[test]
+fn a_letter_with_ctrl_or_alt_steers_nothing() {
+    let mut app = app(status());
+    for modifier in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+        let chord = KeyEvent::new(KeyCode::Char('p'), modifier);
+        assert_eq!(app.key(chord), Action::Nothing);
+    }
+    let end = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(app.key(end), Action::Quit);
+}
+
+/// It wrapped on a terminal of 80 columns, and each second left a line behind.
+#[test]
+fn the_progress_line_keeps_to_one_row() {
+    let mut snapshot = status().snapshot.unwrap();
+    let whole = line(&snapshot);
+    assert!(whole.contains("slow.test: 400 x 1030 ms"), "{whole}");
+    assert_eq!(line_within(&snapshot, 200), whole);
+    for columns in 0..160 {
+        let shown = line_within(&snapshot, columns);
+        assert!(shown.len() < columns.max(1), "{columns}: {shown}");
+    }
+    let eighty = line_within(&snapshot, 80);
+    assert!(eighty.starts_with("1,234 done | 567 queued"), "{eighty}");
+    snapshot.slowest.as_mut().unwrap().host = "long.".repeat(50);
+    let named = line_within(&snapshot, 140);
+    assert!(named.ends_with(" left"), "{named}");
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl State {
     pub(in crate::crawl) fn take_up_jobs(&mut self, now: Timestamp) -> Result<(), CrawlError> {
         // What a budget refused is looked at again: the budget may be a larger one by now.
         if BUDGETS.iter().any(|reason| self.reasons.contains_key(*reason)) {
-            self.changes.ask_budgets();
+            self.changes.ask(Job::Budget);
         }
         for job in self.changes.jobs.clone() {
             if let Job::Forgive { host } = &job {

@@ -42,6 +42,9 @@ pub enum Job {
     /// Bring back what was refused as part of a trap, wherever it is in none any more. No order
     /// leaves this: it follows from the texts of a site.
     Untrap,
+    /// Bring back what the filter refused and lets pass by now. No order leaves this: it follows
+    /// from other seeds, or another scope, than those of the run before.
+    Refilter,
 }
 
 impl Job {
@@ -215,21 +218,15 @@ impl Changes {
 
     /// Returns how many orders have work left to do.
     pub fn orders_left(&self) -> usize {
-        self.jobs.iter().filter(|job| **job != Job::Untrap).count()
+        let of_order = |job: &&Job| !matches!(job, Job::Untrap | Job::Refilter);
+        self.jobs.iter().filter(of_order).count()
     }
 
-    /// Notes that what was refused as part of a trap may come back.
-    pub(in crate::crawl) fn untrap(&mut self) {
-        // One is enough however many sections recover, so it needs no place of its own.
-        if !self.jobs.contains(&Job::Untrap) {
-            self.jobs.push(Job::Untrap);
-        }
-    }
-
-    /// Notes that what budgets refused may come back.
-    pub(in crate::crawl) fn ask_budgets(&mut self) {
-        if !self.jobs.contains(&Job::Budget) {
-            self.jobs.push(Job::Budget);
+    /// Notes work that no order asked for. One of a kind is enough, so it needs no place of its own
+    /// among what waits.
+    pub(in crate::crawl) fn ask(&mut self, job: Job) {
+        if !self.jobs.contains(&job) {
+            self.jobs.push(job);
         }
     }
 

@@ -154,9 +154,11 @@ impl State {
         let Some(mut running) = self.jobs.0.pop_front() else { return Ok(false) };
         let next = match running.job.clone() {
             Job::Drop { .. } => self.drop_some(&mut running, leased, now)?,
-            Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap => {
-                self.bring_back_some(&mut running, now)?
-            }
+            Job::Include { .. }
+            | Job::Budget
+            | Job::Forgive { .. }
+            | Job::Untrap
+            | Job::Refilter => self.bring_back_some(&mut running, now)?,
         };
         if let Some(cursor) = next {
             running.cursor = cursor;
@@ -242,15 +244,15 @@ impl State {
         Ok(next)
     }
 
-    /// Lets what was refused as part of a trap come back, as a section has recovered: with the
-    /// batch of the page that showed it, so that a crash does not forget it.
-    pub(in crate::crawl) fn bring_back_untrapped(&mut self, batch: &mut Batch) {
-        self.changes.untrap();
+    /// Leaves work that no order asked for: with the batch of what it follows from, so that a crash
+    /// does not forget it.
+    pub(in crate::crawl) fn bring_back_later(&mut self, batch: &mut Batch, job: Job) {
+        self.changes.ask(job.clone());
         self.keep_changes(batch);
         // One that is under way is past some rows; one that has not begun will see them all.
-        let waits = |running: &Running| running.job == Job::Untrap && running.cursor.is_empty();
+        let waits = |running: &Running| running.job == job && running.cursor.is_empty();
         if !self.jobs.0.iter().any(waits) {
-            self.jobs.add(Job::Untrap, Answer::default(), None);
+            self.jobs.add(job, Answer::default(), None);
         }
     }
 
@@ -267,7 +269,8 @@ impl State {
         let (verdict, hops) = as_found(&self.db, &self.filter, &url, &record)?;
         if !verdict.accept {
             // Another pattern refuses it as well: the ledger must name the one that does now.
-            if let Reason::Excluded(_) = verdict.reason {
+            let by_pattern = matches!(verdict.reason, Reason::Excluded(_));
+            if by_pattern && !is_refused_for(&record, &verdict.reason) {
                 record.state = refused(&verdict.reason, now);
                 urls::put(batch, &self.db, own, &record);
             }
@@ -275,6 +278,9 @@ impl State {
         }
         if self.is_still_trapped(&url)? {
             return Ok(false);
+        }
+        if matches!(verdict.reason, Reason::SeedRedirect) {
+            self.widen_scope(batch, &url);
         }
         let host = self.host_id(&url.host())?;
         let Some(known) = self.host(host)? else { return Ok(false) };
@@ -315,6 +321,14 @@ fn refused(reason: &Reason, at: Timestamp) -> UrlState {
     UrlState::Refused { reason: reason.code().to_owned(), detail: reason.to_string(), at }
 }
 
+fn is_refused_for(record: &UrlRecord, why: &Reason) -> bool {
+    matches!(
+        &record.state,
+        UrlState::Refused { reason, detail, .. }
+            if reason == why.code() && *detail == why.to_string()
+    )
+}
+
 /// Returns true if a job is about a URL.
 fn is_meant(job: &Job, record: &UrlRecord) -> bool {
     let (reason, detail) = match &record.state {
@@ -330,6 +344,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
         }
         Job::Budget => BUDGETS.contains(&reason),
         Job::Untrap => reason == TRAPPED,
+        Job::Refilter => Reason::is_of_schedule(reason),
         Job::Forgive { host } => {
             [TRAPPED, GIVEN_UP, ROBOTS_UNREACHABLE].contains(&reason)
                 && CrawlUrl::parse(&record.url).is_ok_and(|url| url.host_str() == host)
@@ -345,7 +360,7 @@ fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
     };
     let text = match job {
         Job::Drop { .. } => format!("{}: {urls} that waited left the queue", answer.text),
-        Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap => {
+        Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap | Job::Refilter => {
             format!("{}; {urls} came back into the queue", answer.text)
         }
     };

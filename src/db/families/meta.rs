@@ -5,9 +5,10 @@
 //! `reasons` map of reason codes to counts · `serials` [`Serials`] ·
 //! `session` [`Session`] · `anchor` [`Anchor`] · `archive` [`ArchivePosition`] ·
 //! `forced` [`ArchivePosition`] · `crawl` (its id, u128) · `queue-shape` [`QueueShape`] ·
-//! `rules` (bytes of the rule set, with its version) · `scope/` and a fingerprint (a URL that a
-//! seed redirects to; before, a list of all of them was one row, `scope`) · `control` (what an
-//! operator changed while running, as JSON).
+//! `rules` (bytes of the rule set, with its version) · `scope/` and a fingerprint (a seed, or a URL
+//! that one redirects to; before, a list of the latter was one row, `scope`) · `control` (what an
+//! operator changed while running, as JSON) · `gate` (hash of the settings of the filter that the
+//! last run was configured with, u64).
 
 use std::collections::BTreeMap;
 
@@ -162,11 +163,12 @@ single!(anchor, put_anchor, Anchor, b"anchor", "moment at which the present or l
 single!(rules, put_rules, Vec<u8>, b"rules", "rule set");
 single!(rule_book, put_rule_book, Vec<u8>, b"rule-book", "what the learned rules share");
 single!(control, put_control, String, b"control", "operator's changes");
+single!(gate, put_gate, u64, b"gate", "hash of the settings of the filter");
 
 const SCOPE: &[u8] = b"scope";
 const SCOPE_ROWS: &[u8] = b"scope/";
 
-/// Returns the URLs that seeds redirect to.
+/// Returns the seeds of all runs, and the URLs that they redirect to.
 ///
 /// # Errors
 /// Returns what the database says.
@@ -180,8 +182,8 @@ pub fn scope(db: &Db) -> Result<Vec<String>, DbError> {
     Ok(urls)
 }
 
-/// Stores a URL that a seed redirects to: a row of its own, since of a list of bare names nearly
-/// all redirect.
+/// Stores a seed, or a URL that one redirects to: a row of its own, since of a list of bare names
+/// nearly all redirect.
 pub fn put_scope(batch: &mut Batch, db: &Db, url: &CrawlUrl) {
     let key = [SCOPE_ROWS, &url.fingerprint().to_bytes()].concat();
     batch.put(db, Family::Meta, &key, &url.as_str());

@@ -74,19 +74,13 @@ pub fn read(
     let mut quota = most.max(2) / 2;
     let mut rows = Vec::new();
     let (mut more, mut best) = (false, None);
-    let mut priority = 0;
-    while let Some(cursor) = cursors.get(usize::from(priority)) {
+    for (priority, cursor) in (0..).zip(cursors) {
         let from = Place { priority, serial: *cursor };
-        match read_one(db, host, from, quota.max(1), &mut rows)? {
-            Found::Nothing => break,
-            // Its own cursor is further on than where this scan ran into it.
-            Found::Later(other) => priority = other,
-            Found::Rows { full } => {
-                best = best.or(Some(priority));
-                more |= full;
-                quota /= 2;
-                priority += 1;
-            }
+        let before = rows.len();
+        more |= read_one(db, host, from, quota.max(1), &mut rows)?;
+        if rows.len() > before {
+            best = best.or(Some(priority));
+            quota /= 2;
         }
     }
     if let Some(priority) = best
@@ -102,43 +96,27 @@ pub fn read(
     Ok((rows, more))
 }
 
-enum Found {
-    /// No row of the host from there on.
-    Nothing,
-    /// No row of this priority; the next row has that one.
-    Later(u8),
-    /// Rows were added; `full` if the limit stopped the reading.
-    Rows { full: bool },
-}
-
+/// Reads up to `most` rows of one priority; returns true if there are more of it. It looks no
+/// further: in front of the cursor of the next priority lie all rows that were taken from there,
+/// and what was removed is stepped over one by one until it is compacted away.
 fn read_one(
     db: &Db,
     host: HostId,
     from: Place,
     most: usize,
     rows: &mut Vec<(Place, Item)>,
-) -> Result<Found, DbError> {
+) -> Result<bool, DbError> {
     let start = key(host, from);
-    let end = key(host, Place { priority: PRIORITIES as u8, serial: 0 });
-    let (mut found, mut taken) = (Found::Nothing, 0);
+    let end = key(host, Place { priority: from.priority + 1, serial: 0 });
+    let (before, mut more) = (rows.len(), false);
     db.scan(Family::Queue, &start, &end, |key, value| {
-        let Some((_, place)) = parse(key) else { return Ok(true) };
-        if place.priority != from.priority {
-            if taken == 0 {
-                found = Found::Later(place.priority);
-            }
-            return Ok(false);
+        more = rows.len() - before == most;
+        if let Some((_, place)) = parse(key).filter(|_| !more) {
+            rows.push((place, Db::decode(Family::Queue, key, value)?));
         }
-        if taken == most {
-            found = Found::Rows { full: true };
-            return Ok(false);
-        }
-        rows.push((place, Db::decode(Family::Queue, key, value)?));
-        taken += 1;
-        found = Found::Rows { full: false };
-        Ok(true)
+        Ok(!more)
     })?;
-    Ok(found)
+    Ok(more)
 }
 
 /// Returns the next rows of all hosts from a key on, at most `most`, and the key behind them; none

@@ -167,6 +167,21 @@ pub fn of(
     Ok(found)
 }
 
+/// Counts the URLs that are suppressed in favour of `by`, up to `most`.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn count_of(db: &Db, by: Fingerprint, most: usize) -> Result<usize, DbError> {
+    let from = pair(by, Fingerprint(0));
+    let to = pair(Fingerprint(by.0.wrapping_add(1)), Fingerprint(0));
+    let mut count = 0;
+    db.scan(Family::Suppressed, &from, &to, |key, _| {
+        count += usize::from(key[..16] == by.to_bytes());
+        Ok(count < most)
+    })?;
+    Ok(count)
+}
+
 /// Forms of one URL that an alias stands for, and steps from one that stands for another.
 const FORMS_MAX: usize = 100_000;
 const STEPS_MAX: usize = 5;
