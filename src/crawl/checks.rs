@@ -6,7 +6,7 @@
 //! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
 //! what is still in doubt is fetched, few at first, in growing steps.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -45,6 +45,9 @@ const MEASURED_MAX: usize = 256;
 /// are: where each look at a page makes new forms of all that it leads to, as by a signature in
 /// each link, a share of all forms would have no end.
 const FORMS_AUDITED: usize = 4;
+
+/// Pages and rules of which it is remembered that a form agreed; some 40 bytes each.
+const AGREED_MAX: usize = 50_000;
 
 /// Forms of a page that are counted.
 const FORMS_COUNTED: usize = 256;
@@ -108,6 +111,13 @@ struct Scan {
     version: u64,
 }
 
+/// When all that a rule hides was found to be proved, and how far the rule was trusted.
+#[derive(Debug)]
+struct Clean {
+    at: Timestamp,
+    trust: Trust,
+}
+
 /// What is left to measure of a rule in force before the end of a crawl.
 #[derive(Debug)]
 struct Measuring {
@@ -154,12 +164,17 @@ pub(super) struct Checks {
     measuring: HashMap<RuleId, Measuring>,
     /// How far the URLs of each rule were looked at for what is not proved.
     scans: HashMap<RuleId, Scan>,
+    /// Rules of which none was left: what they hid before then is not looked at again while they
+    /// are trusted as much.
+    clean: HashMap<RuleId, Clean>,
     /// Of each site, how far its pages change at a second look.
     restless: HashMap<Site, Restless>,
     /// Pages that stood for another one, and how many more of their forms are fetched for that.
     contested: HashMap<Fingerprint, usize>,
     /// Those of them whose suppressed forms are to be fetched.
     contested_due: VecDeque<Fingerprint>,
+    /// Rules with pages of which a form that they suppress agreed.
+    agreed: HashSet<(RuleId, Fingerprint)>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
     /// Of each rule and view, what other forms of pages do that keep something back.
@@ -369,6 +384,21 @@ impl Checks {
         restless.words = restless.words.max(words);
     }
 
+    /// Notes that a form which rules would have suppressed in favour of `by` agreed with it.
+    pub(super) fn note_agreed(&mut self, rules: &[RuleId], by: Fingerprint) {
+        for rule in rules {
+            // What is forgotten is audited a little more.
+            if self.agreed.len() >= AGREED_MAX {
+                self.agreed.clear();
+            }
+            self.agreed.insert((*rule, by));
+        }
+    }
+
+    fn have_agreed(&self, rules: &[RuleId], by: Fingerprint) -> bool {
+        rules.iter().all(|rule| self.agreed.contains(&(*rule, by)))
+    }
+
     /// Notes that a page stood for another one.
     pub(super) fn contest(&mut self, page: Fingerprint) {
         if self.contested.len() < CONTESTED_MAX && !self.contested.contains_key(&page) {
@@ -573,7 +603,8 @@ impl State {
         by: Fingerprint,
     ) -> Result<bool, DbError> {
         let is_drawn = set.audits(url, rules);
-        if !is_drawn || set.is_uneasy(url, rules) {
+        let is_known = set.is_well_known(url, rules) || self.checks.have_agreed(rules, by);
+        if !is_drawn || set.is_uneasy(url, rules) || !is_known {
             return Ok(is_drawn);
         }
         let forms = suppressed::count_of(&self.db, by, FORMS_COUNTED)?;
@@ -640,8 +671,13 @@ impl State {
         // set aside would come back twice.
         for rule in set.rules() {
             let mut batch = Batch::default();
-            if (set.is_limited(rule.id) || self.joins_a_closed_host(&rule.rule)?)
-                && self.prove_before_the_end(&mut batch, &set, rule.id)?
+            let closed = self.joins_a_closed_host(&rule.rule)?;
+            if closed {
+                // What was proved may wait in vain by now.
+                self.checks.clean.remove(&rule.id);
+            }
+            if (closed || set.is_limited(rule.id))
+                && self.prove_before_the_end(&mut batch, &set, rule.id, now)?
             {
                 self.commit(batch, now)?;
                 any = true;
@@ -679,13 +715,20 @@ impl State {
         batch: &mut Batch,
         set: &RuleSet,
         rule: RuleId,
+        now: Timestamp,
     ) -> Result<bool, DbError> {
         let newly = Scan { from: Fingerprint(0), version: set.version() };
         let scan = *self.checks.scans.entry(rule).or_insert(newly);
         let rows = suppressed::by_rule_from(&self.db, rule.0, scan.from, ROWS_MAX)?;
+        let clean = self.checks.clean.get(&rule).filter(|of| set.trusts_as(rule, &of.trust));
+        let clean = clean.map_or(Timestamp::ZERO, |of| of.at);
         let mut open = Vec::new();
         for (own, by) in &rows {
-            open.extend(self.in_doubt(set, *own, *by)?);
+            let is_known = clean > Timestamp::ZERO
+                && suppressed::get(&self.db, *by, *own)?.is_some_and(|how| how.at < clean);
+            if !is_known {
+                open.extend(self.in_doubt(set, *own, *by)?);
+            }
         }
         if open.is_empty() {
             let rest = rows.last().filter(|_| rows.len() == ROWS_MAX);
@@ -693,6 +736,9 @@ impl State {
             let next = rest.map(|(last, _)| Scan { from: after(*last), ..scan });
             // What was passed may have come into doubt since.
             let is_old = scan.from != newly.from && scan.version != newly.version;
+            if scan.from == newly.from && next.is_none() {
+                self.checks.clean.insert(rule, Clean { at: now, trust: set.trust(rule) });
+            }
             self.checks.scans.insert(rule, next.unwrap_or(newly));
             return Ok(next.is_some() || is_old);
         }
@@ -1073,6 +1119,18 @@ mod tests {
             let measured = (1_000..6_000).filter(is_measured).count();
             assert!(want.contains(&measured), "{measured} of 5,000 where {forms} are hidden");
         }
+        // Where the rule is not well known, one form of this page must have agreed first.
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.5).unwrap();
+        let count = |state: &State| {
+            let is_measured = |n: &u32| {
+                let united = United::by_key(&set, &form(*n), by.clone()).unwrap();
+                state.is_measured(&set, &united, by.fingerprint()).unwrap()
+            };
+            (1_000..2_000).filter(is_measured).count()
+        };
+        assert!((450..550).contains(&count(&state)));
+        state.checks.note_agreed(&[rule.id], by.fingerprint());
+        assert!(count(&state) < 20);
         assert_eq!(audited_of(4), 4.0);
         assert!((9.0..9.3).contains(&audited_of(14)));
     }

@@ -335,6 +335,9 @@ impl State {
         {
             rules = vec![rule];
         }
+        if found == Finding::Same {
+            self.checks.note_agreed(&rules, by);
+        }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
         let set = self.rules.snapshot();

@@ -114,6 +114,8 @@ pub(crate) struct Standing {
 pub(crate) struct Trust {
     standing: Option<Arc<Standing>>,
     is_doubted: bool,
+    /// By which the places of its site's URLs are told.
+    items: Option<Arc<Items>>,
 }
 
 /// Returns true for the first `share` of a number of URLs like this one, in an order that is none.
@@ -517,16 +519,24 @@ impl RuleSet {
         mix(xxh3_64(url.as_str().as_bytes())) % MILLION < self.audited_per_million(url, rules)
     }
 
-    /// Returns true where more than a sample is fetched of what these rules suppress: one of them
-    /// failed in this URL's place, its last audits raised a doubt, or little is known of it there.
+    /// Returns true where one of these rules failed in this URL's place, or its last audits raised
+    /// a doubt.
     pub(crate) fn is_uneasy(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        self.is_refused(url, rules) || self.audited_per_million(url, rules) > SAMPLE_PER_MILLION
+        self.is_refused(url, rules) || rules.iter().any(|rule| self.doubts(*rule))
+    }
+
+    /// Returns true where no more than a sample is fetched of what these rules suppress.
+    pub(crate) fn is_well_known(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
+        self.audited_per_million(url, rules) <= SAMPLE_PER_MILLION
     }
 
     /// Returns true where a rule is trusted at least as much as it was when `before` was taken, so
     /// that what it suppressed then it suppresses now.
     pub(crate) fn trusts_as(&self, rule: RuleId, before: &Trust) -> bool {
         let now = self.trust(rule);
+        if now.items != before.items {
+            return false;
+        }
         match (&now.standing, &before.standing) {
             (_, None) => !now.is_doubted || before.is_doubted,
             (None, Some(_)) => false,
@@ -542,6 +552,9 @@ impl RuleSet {
         Trust {
             standing: known.and_then(|known| known.standing.clone()),
             is_doubted: known.is_some_and(|known| known.is_doubted),
+            items: known
+                .and_then(|known| self.sites.get(&hash_of(&known.rule.site)))
+                .map(|of| of.items.clone()),
         }
     }
 
