@@ -53,8 +53,9 @@ pub struct Settings {
     /// What one lost document costs, in fetches; it decides how many pairs are fetched after a
     /// rule is in force, if one rule in fifty that repeats itself is wrong.
     pub loss_price: f64,
-    /// Least share of suppressed URLs that are fetched all the same; half of them after an audit
-    /// that failed, until the doubt is gone or the rule is.
+    /// Least share of suppressed URLs that are fetched all the same; less of a page with more than
+    /// four hidden forms, and half after an audit that failed, until the doubt is gone or the rule
+    /// is.
     pub audit_share: f64,
     /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
     pub audit_failure_good: f64,
