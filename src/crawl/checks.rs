@@ -602,10 +602,12 @@ impl State {
         United { rules, url, .. }: &United,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
-        let is_drawn = set.audits(url, rules);
-        let is_known = set.is_well_known(url, rules) || self.checks.have_agreed(rules, by);
-        if !is_drawn || set.is_uneasy(url, rules) || !is_known {
-            return Ok(is_drawn);
+        if !set.audits(url, rules) {
+            return Ok(false);
+        }
+        let is_known = || set.is_well_known(url, rules) || self.checks.have_agreed(rules, by);
+        if set.is_uneasy(url, rules) || !is_known() {
+            return Ok(true);
         }
         let forms = suppressed::count_of(&self.db, by, FORMS_COUNTED)?;
         Ok(is_among_first(url, FORMS_AUDITED as f64 / forms.max(FORMS_AUDITED) as f64))
