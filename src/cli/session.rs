@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -32,6 +33,9 @@ use crate::frontier::{Frontier, Rules};
 /// Version that the User-Agent and warcinfo records name.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// How long what the visits still do is waited for when a run has ended.
+const LAST_VISITS: Duration = Duration::from_secs(10);
+
 /// How talkative a run is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Talk {
@@ -55,7 +59,9 @@ pub(super) fn crawl(config: &Config, seeds: &[SeedUrl], talk: Talk) -> Result<Su
         .context("start the crawl's loop")?;
     let handle = shared.handle().clone();
     let summary = own.block_on(on_loop(config, seeds, talk, handle));
-    shared.shutdown_background();
+    // The state must not be closed by a thread of theirs while the process ends: RocksDB's own
+    // threads are gone by then, and it aborts the process in place of the exit code.
+    shared.shutdown_timeout(LAST_VISITS);
     summary
 }
 

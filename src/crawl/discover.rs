@@ -357,7 +357,7 @@ impl State {
                     continue;
                 }
                 true => {
-                    !self.is_measured(set, &united, by)?
+                    !self.is_drawn(set, one.own, &united, by)?
                         && !self.is_contested(one.own, by, &united.rules)
                 }
                 false => !self.is_fetched_to_check(set, one.own, &united, by)?,

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::discover::Link;
 use super::visit::PageFacts;
 use crate::content::Analysis;
 use crate::dust::{Fetched, Sketch, Text};
 use crate::fetch::{Answer, Truncated};
+use crate::filter::Found;
 
 /// Bytes from which on a body that is no HTML says which document it is: `OK`, `[]` or an image of
 /// one pixel is what many answer with.
@@ -37,7 +41,7 @@ pub(crate) fn page_of(
     analysis: Option<&Analysis>,
     junk: bool,
 ) -> Fetched {
-    let digest = body.map(xxhash_rust::xxh3::xxh3_64);
+    let digest = body.map(xxh3_64);
     let tells = !is_html && body.is_some_and(|body| body.len() >= BODY_MIN);
     let bytes = digest.filter(|_| tells).map_or(Text::Unknown, Text::Bytes);
     Fetched::Page {
@@ -63,11 +67,25 @@ fn text_of(analysis: &Analysis) -> Text {
     }
 }
 
-/// Encodes what a page shows the miner, to be compared with an audit later, and whether the page
-/// keeps something back that another form of it may give: where it leads to, or itself from the
-/// archive.
-pub(super) fn evidence(fetched: &Fetched, withheld: bool) -> Vec<u8> {
-    postcard::to_stdvec(&(fetched, withheld)).unwrap_or_default()
+/// Returns a hash of the parts that an HTML page shows, such as pictures: their addresses without
+/// the query, which is where sessions and counters stand, each once and in no order.
+pub(super) fn parts_of(facts: &PageFacts) -> Option<u64> {
+    let place = |link: &Link| {
+        let url = &link.url;
+        xxh3_64_with_seed(url.path().as_bytes(), xxh3_64(url.host_str().as_bytes()))
+    };
+    let parts = facts.links.iter().filter(|link| link.found == Found::Embed);
+    let mut places: Vec<u64> = parts.map(place).collect();
+    places.sort_unstable();
+    places.dedup();
+    facts.is_html.then(|| places.into_iter().fold(0, u64::wrapping_add))
+}
+
+/// Encodes what a page shows the miner, to be compared with an audit later, whether the page keeps
+/// something back that another form of it may give: where it leads to, or itself from the archive;
+/// and which parts it shows ([`parts_of`]).
+pub(super) fn evidence(fetched: &Fetched, withheld: bool, parts: Option<u64>) -> Vec<u8> {
+    postcard::to_stdvec(&(fetched, withheld, parts)).unwrap_or_default()
 }
 
 /// Returns what a page showed the miner.
@@ -78,4 +96,10 @@ pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
 /// Returns true where a page keeps something back; what older programs wrote does not say.
 pub(super) fn is_withheld(bytes: &[u8]) -> bool {
     postcard::from_bytes(bytes).is_ok_and(|(_, withheld): (Fetched, bool)| withheld)
+}
+
+/// Returns which parts a page showed; what older programs wrote does not say.
+pub(super) fn parts_in(bytes: &[u8]) -> Option<u64> {
+    let known: Option<(Fetched, bool, Option<u64>)> = postcard::from_bytes(bytes).ok();
+    known.and_then(|(_, _, parts)| parts)
 }

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use super::checks::{Doubt, United};
 use super::error::CrawlError;
-use super::evidence::evidence_of;
+use super::evidence::{evidence_of, parts_in};
 use super::learn::{Asker, PROBES_MAX, ProbeFlight};
 use super::learner::Tell;
 use super::state::State;
@@ -35,30 +35,35 @@ const FAR_BETTER: u32 = 2;
 /// Looks that are remembered.
 const LOOKS_KEPT: usize = 64;
 
+/// What a look at a page showed, and a hash of its parts ([`parts_of`]), where they are known.
+///
+/// [`parts_of`]: super::evidence::parts_of
+pub(super) type Look = (Fetched, Option<u64>);
+
 /// Second looks at pages that stand for others: one look serves all doubts of that time.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
     /// Audits that wait for a look, by the page that is looked at.
     awaiting: HashMap<Fingerprint, Vec<Audited>>,
     /// What the last looks showed, the newest last.
-    shown: VecDeque<(Timestamp, Fingerprint, Fetched)>,
+    shown: VecDeque<(Timestamp, Fingerprint, Look)>,
 }
 
 impl Looks {
     /// Returns what a page showed when it was looked at lately.
-    fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Fetched> {
+    fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Look> {
         self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);
         let mut looks = self.shown.iter().rev();
-        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., fetched)| *fetched)
+        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., look)| *look)
     }
 
     /// Notes what a look showed; returns the audits that waited for it.
-    fn end(&mut self, page: Fingerprint, fetched: Fetched, now: Timestamp) -> Vec<Audited> {
-        if matches!(fetched, Fetched::Page { .. }) {
+    fn end(&mut self, page: Fingerprint, look: Look, now: Timestamp) -> Vec<Audited> {
+        if matches!(look.0, Fetched::Page { .. }) {
             if self.shown.len() >= LOOKS_KEPT {
                 self.shown.pop_front();
             }
-            self.shown.push_back((now, page, fetched));
+            self.shown.push_back((now, page, look));
         }
         self.awaiting.remove(&page).unwrap_or_default()
     }
@@ -71,6 +76,8 @@ pub(super) struct Leads<'a> {
     pub(super) redirect: Option<&'a CrawlUrl>,
     /// URLs that were queued for it: nothing had led to them before.
     pub(super) new: u64,
+    /// A hash of the parts that it shows, if some are new: nothing had shown them before.
+    pub(super) parts: Option<u64>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -85,6 +92,8 @@ pub(super) struct Audited {
     audited: Fetched,
     /// It led to URLs that nothing else had led to.
     leads_on: bool,
+    /// Which parts the one that stands for it shows, if this one shows others that are new.
+    lacks: Option<u64>,
     /// What the one that stands for it had shown.
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
@@ -121,7 +130,7 @@ impl State {
     /// Returns true where a URL that has no other key was or is stood for by another one of its
     /// key: what it shows says whether that was right.
     pub(super) fn is_compared(&self, own: Fingerprint) -> bool {
-        self.checks.awaits(own) || self.stood.contains_key(&own)
+        self.checks.awaits(own) || self.stood.contains_key(&own) || self.checks.owes(own)
     }
 
     /// A URL that has another key and was fetched all the same is evidence about the rules that
@@ -163,8 +172,14 @@ impl State {
             || known.is_other_beyond(audited, changes_by);
         let is_own = rewritten == *url && audited == fetched;
         let leads_on = leads.new > 0;
+        let lacks = match &record.state {
+            UrlState::Done(done) if leads.parts.is_some() => parts_in(&done.evidence),
+            _ => None,
+        };
+        let lacks = lacks
+            .filter(|parts| leads.parts != Some(*parts) && !self.checks.has_parts_of_chance(url));
         let pair = (rewritten, key.clone());
-        let mut told = Audited { rules, pair, stands, audited, leads_on, known, is_own, by };
+        let mut told = Audited { rules, pair, stands, audited, leads_on, lacks, known, is_own, by };
         let differs = is_other || told.differs_from(known, changes_by);
         // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&told.pair.0, &told.rules) {
@@ -187,7 +202,7 @@ impl State {
             false => {
                 let own_words = known.own_words(audited, changes_by);
                 let asks = own_words.is_some() && self.checks.is_unknown(url);
-                asks.then_some(Doubt::LooksTwice)
+                (asks || told.lacks.is_some()).then_some(Doubt::LooksTwice)
             }
         };
         match doubt {
@@ -195,8 +210,10 @@ impl State {
                 self.look_twice(batch, &record.url, told, now)?;
             }
             Some(Doubt::LooksTwice) => self.tell_unsettled(told, now)?,
-            Some(Doubt::IsOther) => self.tell_audited(told, Some(Finding::Failed), now)?,
-            _ => self.tell_audited(told, None, now)?,
+            doubt => {
+                let found = (doubt == Some(Doubt::IsOther)).then_some(Finding::Failed);
+                self.tell_audited(Audited { lacks: None, ..told }, found, now)?;
+            }
         }
         Ok(())
     }
@@ -212,7 +229,7 @@ impl State {
         key: &CrawlUrl,
     ) -> Result<Option<(Fingerprint, UrlRecord, Fetched)>, DbError> {
         let checked = self.checks.end(own);
-        let stood = self.stood.remove(&own).or(checked);
+        let stood = self.stood.remove(&own).or(checked).or(self.checks.owed_to(own));
         let mut by = match stood {
             Some(by) => by,
             None => match seen::get(&self.db, key.fingerprint())? {
@@ -237,7 +254,11 @@ impl State {
             UrlState::Refused { reason, .. } => {
                 (reason == "robots-disallowed").then_some(Fetched::Forbidden)
             }
-            UrlState::Queued(_) | UrlState::Suppressed { .. } => None,
+            UrlState::Queued(_) => {
+                self.checks.compare_later(by, own);
+                None
+            }
+            UrlState::Suppressed { .. } => None,
         };
         Ok(known.map(|known| (by, record, known)))
     }
@@ -278,7 +299,7 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, known, is_own, by, .. } = told;
+        let Audited { mut rules, pair, stands, audited, lacks, known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
         let changes_by = self.checks.changes_by(&pair.0);
         // What neither is a label of the rules nor changes at each look is what a page is about. A
@@ -298,12 +319,24 @@ impl State {
                 found = match self.checks.note_words(all, text, (change, changes_by)) {
                     Words::Label => Finding::Same,
                     Words::Own => Finding::Failed,
-                    Words::Other if is_much => Finding::Failed,
-                    Words::Other | Words::Unknown => Finding::Unclear,
+                    Words::Other | Words::Each if is_much => Finding::Failed,
+                    // Where pages stand still, and these words are in the text and not beside it,
+                    // each page is one of its own, as are the versions of a page that was edited.
+                    Words::Each
+                        if self.checks.stands_still(&pair.0) && known.text() != audited.text() =>
+                    {
+                        Finding::Failed
+                    }
+                    Words::Other | Words::Each | Words::Unknown => Finding::Unclear,
                 };
             } else {
                 self.checks.note_no_words(all, text);
             }
+        }
+        // The pages of a book of pictures have the same words, and are not the same page.
+        if found != Finding::Failed {
+            let judged = self.checks.note_parts(&rules, lacks.is_some());
+            found = judged.unwrap_or(found);
         }
         if found == Finding::Failed && known.is_page() {
             self.checks.contest(by);
@@ -439,10 +472,16 @@ impl State {
     /// Returns what the database says.
     fn tell_verified(
         &mut self,
-        told: Audited,
-        now_shown: Fetched,
+        mut told: Audited,
+        (now_shown, parts): Look,
         now: Timestamp,
     ) -> Result<(), DbError> {
+        if let Some(before) = told.lacks {
+            // Where it shows others at each look, that says nothing.
+            let is_stable = parts == Some(before);
+            self.checks.parts_at_two_looks(&told.pair.0, is_stable);
+            told.lacks = told.lacks.filter(|_| is_stable);
+        }
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
         let url = &told.pair.0;
@@ -476,11 +515,11 @@ impl State {
     pub(super) fn looked_at(
         &mut self,
         page: Fingerprint,
-        fetched: Fetched,
+        look: Look,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        for audited in self.looks.end(page, fetched, now) {
-            self.tell_verified(audited, fetched, now)?;
+        for audited in self.looks.end(page, look, now) {
+            self.tell_verified(audited, look, now)?;
         }
         Ok(())
     }
@@ -505,7 +544,7 @@ impl State {
     fn tell_unsettled(&mut self, told: Audited, now: Timestamp) -> Result<(), DbError> {
         let is_other = told.known.is_contradicted_by(told.audited);
         let found = if is_other { Finding::Failed } else { Finding::Unclear };
-        self.tell_audited(told, Some(found), now)
+        self.tell_audited(Audited { lacks: None, ..told }, Some(found), now)
     }
 }
 
@@ -519,6 +558,7 @@ mod tests {
     use super::*;
     use crate::content::Bag;
     use crate::crawl::checks::CONTESTED_FORMS;
+    use crate::crawl::evidence::evidence;
     use crate::crawl::learner::{Learner, Mind, Said};
     use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
@@ -550,8 +590,9 @@ mod tests {
         let is_own = true;
         let rules = vec![id];
         let (leads_on, by) = (false, pair.1.fingerprint());
-        let told = Audited { rules, pair, stands: None, audited, leads_on, known, is_own, by };
-        state.tell_verified(told, now_shown, now).unwrap();
+        let (stands, lacks) = (None, None);
+        let told = Audited { rules, pair, stands, audited, leads_on, lacks, known, is_own, by };
+        state.tell_verified(told, (now_shown, None), now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
             Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
@@ -615,7 +656,8 @@ mod tests {
         /// each rule: pairs that agreed, and pairs that failed or were no evidence.
         fn fetch(&mut self, form: &str, shown: Fetched, leads_to: Option<&str>) -> [(u32, u32); 2] {
             let leads_to = leads_to.map(url);
-            self.fetch_leading(form, shown, Leads { redirect: leads_to.as_ref(), new: 0 })
+            let leads = Leads { redirect: leads_to.as_ref(), ..Leads::default() };
+            self.fetch_leading(form, shown, leads)
         }
 
         fn fetch_leading(
@@ -636,9 +678,13 @@ mod tests {
 
         /// Lets each second look that is under way show this; returns what is known by then.
         fn look(&mut self, shown: Fetched) -> [(u32, u32); 2] {
+            self.look_at((shown, None))
+        }
+
+        fn look_at(&mut self, look: Look) -> [(u32, u32); 2] {
             while let Some(number) = self.state.probes.keys().next().copied() {
                 let flight = self.state.probes.remove(&number).unwrap();
-                self.state.probe_came_to(flight.asker, shown, self.now).unwrap();
+                self.state.probe_came_to(flight.asker, look, self.now).unwrap();
             }
             self.state.looks = Looks::default();
             self.known()
@@ -742,7 +788,7 @@ mod tests {
         assert!(!first.differs_from(next) && first.differs_by_rows(next));
         let audit = |shown: Fetched, new: u64| {
             let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(first, false));
-            let leads = Leads { redirect: None, new };
+            let leads = Leads { new, ..Leads::default() };
             let form = "http://a.example/d?id=7&sid=2";
             bench.fetch_leading(form, shown, leads);
             bench.look(first)[0]
@@ -754,6 +800,59 @@ mod tests {
             "labels, if others differ so: nothing is there that is new"
         );
         assert_eq!(audit(list(1_000..1_015), 4), (1, 0), "the same list, and forms of its links");
+    }
+
+    /// A form that was found at a better place than the page that stands for it was fetched before
+    /// that, and was never compared with it.
+    #[test]
+    fn a_page_that_waited_is_compared_with_the_form_that_came_before_it() {
+        let holder = url("http://a.example/d?id=7");
+        for (shown, want) in [(page(0..300), (1, 0)), (page(1_000..1_300), (0, 1))] {
+            let place = crate::frontier::Place { priority: 1, serial: 1 };
+            let mut bench = Bench::new(holder.as_str(), UrlState::Queued(place));
+            let form = url("http://a.example/d?id=7&sid=1");
+            let mut batch = Batch::default();
+            let row = record(&form, None, done(shown, false));
+            urls::put(&mut batch, &bench.state.db, form.fingerprint(), &row);
+            bench.state.commit(batch, bench.now).unwrap();
+            assert_eq!(bench.fetch(form.as_str(), shown, None)[0], (0, 0));
+            assert!(bench.state.is_compared(holder.fingerprint()));
+            bench.fetch(holder.as_str(), page(0..300), None);
+            assert_eq!(bench.look(shown)[0], want);
+            assert!(!bench.state.is_compared(holder.fingerprint()), "once");
+        }
+    }
+
+    /// The pages of a book of pictures, all with the words of the first one, agreed with it each
+    /// time they were looked at, and none but those was ever fetched.
+    #[test]
+    fn pages_with_the_same_words_and_new_parts_are_pages_of_their_own() {
+        let text = page(0..300);
+        // What parts the first page showed, and shows when it is looked at again; and those of the
+        // others, if some of them are new.
+        let pages = |first: u64, again: Option<u64>, others: [Option<u64>; 6]| {
+            let holder = url("http://a.example/d?id=7&sid=1");
+            let mut bench = Bench::new(holder.as_str(), done(text, false));
+            let UrlState::Done(mut shown) = done(text, false) else { panic!("it was fetched") };
+            shown.evidence = evidence(&text, false, Some(first));
+            let mut batch = Batch::default();
+            let row = record(&holder, None, UrlState::Done(shown));
+            urls::put(&mut batch, &bench.state.db, holder.fingerprint(), &row);
+            bench.state.commit(batch, bench.now).unwrap();
+            for (n, parts) in others.into_iter().enumerate() {
+                let leads = Leads { new: 1, parts, ..Leads::default() };
+                bench.fetch_leading(&format!("http://a.example/d?id=7&sid=1{n}"), text, leads);
+                bench.look_at((text, again));
+            }
+            bench.known()[0]
+        };
+        let others = [2, 3, 4, 5, 6, 7].map(Some);
+        assert_eq!(pages(1, Some(1), others), (0, 2), "two may be an accident");
+        assert_eq!(pages(1, Some(1), [None; 6]), (6, 0), "all are known");
+        assert_eq!(pages(1, Some(1), [Some(1); 6]), (6, 0), "they are at other addresses");
+        assert_eq!(pages(1, Some(9), others), (6, 0), "the first one has others at each look");
+        let one = [None, None, Some(2), None, None, None];
+        assert_eq!(pages(1, Some(1), one), (5, 0), "one that has some proves nothing");
     }
 
     /// Each view to print was another page than the one with the menus, and its rule fell.
@@ -924,7 +1023,7 @@ mod tests {
         assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
         let number = *bench.state.probes.keys().next().unwrap();
         let flight = bench.state.probes.remove(&number).unwrap();
-        bench.state.probe_came_to(flight.asker, other, bench.now).unwrap();
+        bench.state.probe_came_to(flight.asker, (other, None), bench.now).unwrap();
         let mut audit = |tail: &str, now: u64| {
             bench.now = Timestamp::from_millis(now);
             let form = format!("http://a.example/d?id=7&sid={tail}");

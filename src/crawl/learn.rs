@@ -3,7 +3,7 @@
 use super::admit::Admitted;
 use super::discover::Link;
 use super::error::CrawlError;
-use super::evidence::fetched_of;
+use super::evidence::{fetched_of, parts_of};
 use super::judge::Leads;
 use super::learned;
 use super::learner::{Said, Tell};
@@ -64,6 +64,15 @@ pub(super) enum Asker {
     },
 }
 
+/// What a page led to that nothing had led to before.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct News {
+    /// URLs that were queued for it.
+    pub(super) urls: u64,
+    /// Parts that it shows are among them.
+    pub(super) has_parts: bool,
+}
+
 /// A probe with two fetches, until both are there.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
@@ -73,7 +82,7 @@ pub(super) struct Pair {
 }
 
 impl State {
-    /// Tells the miner of a page, for which so many new URLs were queued.
+    /// Tells the miner of a page, and of what it led to that is new.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -82,7 +91,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
-        (facts, new): (&PageFacts, u64),
+        (facts, news): (&PageFacts, News),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         if !self.learner.is_on() {
@@ -115,7 +124,9 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let shown = (fetched, Leads { redirect: facts.redirect.as_ref(), new });
+            let parts = news.has_parts.then(|| parts_of(facts)).flatten();
+            let leads = Leads { redirect: facts.redirect.as_ref(), new: news.urls, parts };
+            let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
         let row = self.next_row();
@@ -190,7 +201,7 @@ impl State {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        self.probe_came_to(asker, fetched, now)
+        self.probe_came_to(asker, (fetched, facts.and_then(parts_of)), now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.
@@ -203,7 +214,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
-            Some(flight) => self.probe_came_to(flight.asker, Fetched::Forbidden, now),
+            Some(flight) => self.probe_came_to(flight.asker, (Fetched::Forbidden, None), now),
             None => Ok(()),
         }
     }
@@ -211,12 +222,12 @@ impl State {
     pub(super) fn probe_came_to(
         &mut self,
         asker: Asker,
-        fetched: Fetched,
+        (fetched, parts): (Fetched, Option<u64>),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let (id, is_reference) = match asker {
             Asker::Rule { id, is_reference } => (id, is_reference),
-            Asker::Audit(page) => return Ok(self.looked_at(page, fetched, now)?),
+            Asker::Audit(page) => return Ok(self.looked_at(page, (fetched, parts), now)?),
             // What a host may not be asked says nothing about how it answers.
             Asker::Host { .. } => return Ok(()),
         };
@@ -330,7 +341,7 @@ impl State {
             if self.may_be_probed(&url)? {
                 self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })?;
             } else {
-                self.probe_came_to(asker, Fetched::Forbidden, now)?;
+                self.probe_came_to(asker, (Fetched::Forbidden, None), now)?;
             }
         }
         Ok(())
@@ -356,10 +367,11 @@ impl State {
         url: &CrawlUrl,
         flight: ProbeFlight,
     ) -> Result<(), DbError> {
-        // What a host says to nonsense decides what its next pages are; rules have time.
+        // What a host says to nonsense decides what its next pages are, and so does a doubt about a
+        // rule that hides some of them. A rule that is but tried has time.
         let priority = match flight.asker {
-            Asker::Host { .. } => 0,
-            Asker::Rule { .. } | Asker::Audit(_) => PRIORITIES as u8 - 1,
+            Asker::Host { .. } | Asker::Audit(_) => 0,
+            Asker::Rule { .. } => PRIORITIES as u8 - 1,
         };
         self.serials.probe += 1;
         let number = self.serials.probe;

@@ -163,7 +163,7 @@ impl State {
             journal: None,
             seen_of: Watched::default(),
             stood: HashMap::new(),
-            returning: suppressed::returning(&db, usize::MAX)?.into(),
+            returning: suppressed::returning(&db, usize::MAX)?.into_iter().collect(),
             db,
         };
         let gate = digest(state.filter.settings());

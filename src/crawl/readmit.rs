@@ -50,12 +50,13 @@ pub(super) fn shows_a_page(done: &DoneState) -> bool {
 /// Returns true where a URL that was fetched showed a page, whatever that keeps back. No page is
 /// asked for on condition that it has changed, so that one which says it has not shows nothing. An
 /// answer that is empty, or that broke off, is a failure of the server, whatever its status says:
-/// under another form it may show the page.
+/// under another form it may show the page. Nor does one that a host gave in trouble: it may be a
+/// page that says so.
 fn shows_something(done: &DoneState) -> bool {
     let is_page = matches!(done.status, 200..=299) && !done.content.starts_with("junk");
-    let shown = evidence_of(&done.evidence);
-    let is_empty = matches!(shown, Some(Fetched::Page { digest: None, .. }));
-    is_page && !is_empty
+    let is_nothing =
+        |shown| matches!(shown, Fetched::Page { digest: None, .. } | Fetched::Unavailable);
+    is_page && !evidence_of(&done.evidence).is_some_and(is_nothing)
 }
 
 /// Returns true for a page that keeps something back, if it is the first of its key that does.
@@ -169,9 +170,8 @@ impl State {
 
     /// Notes that what is suppressed in favour of a URL comes back, if there is any.
     pub(super) fn note_returning(&mut self, batch: &mut Batch, url: Fingerprint) {
-        if !self.returning.contains(&url) {
+        if self.returning.insert(url) {
             suppressed::put_returning(batch, &self.db, url);
-            self.returning.push_back(url);
         }
     }
 
@@ -192,7 +192,7 @@ impl State {
         if self.ask_contested(now)? {
             return Ok(true);
         }
-        if let Some(by) = self.returning.front().copied() {
+        if let Some(by) = self.returning.first().copied() {
             let rows = suppressed::of(&self.db, by, STEP)?;
             let mut batch = Batch::default();
             for (url, how) in &rows {
@@ -205,7 +205,7 @@ impl State {
             }
             if rows.len() < STEP {
                 suppressed::delete_returning(&mut batch, &self.db, by);
-                self.returning.pop_front();
+                self.returning.remove(&by);
             }
             self.commit(batch, now)?;
             return Ok(true);
@@ -414,7 +414,7 @@ pub(super) mod tests {
     }
 
     /// Finds URLs of a.example in one batch.
-    fn find_at_once(state: &mut State, tails: &[&str], now: Timestamp) {
+    pub(in crate::crawl) fn find_at_once(state: &mut State, tails: &[&str], now: Timestamp) {
         let seed = |tail: &&str| crate::crawl::SeedUrl {
             url: url(&format!("http://a.example{tail}")),
             priority: None,
@@ -676,7 +676,7 @@ pub(super) mod tests {
             rules_version: 1,
             content: "new".to_owned(),
             links: 1,
-            evidence: evidence(&shown, withheld),
+            evidence: evidence(&shown, withheld, None),
         };
         assert_eq!(evidence_of(&done.evidence), Some(shown));
         UrlState::Done(Box::new(done))
@@ -690,6 +690,25 @@ pub(super) mod tests {
         let done = record(&url, None, done(shown, withheld));
         urls::put(&mut batch, &state.db, url.fingerprint(), &done);
         state.commit(batch, now).unwrap();
+    }
+
+    /// An answer given in trouble, which may be a page that says so, stood for all other forms, and
+    /// nothing could speak against it.
+    #[test]
+    fn what_was_shown_in_trouble_stands_for_no_other_form() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
+        find(&mut state, "/p?sid=1", now);
+        let first = url("http://a.example/p?sid=1");
+        let mut batch = Batch::default();
+        let shown = record(&first, None, done(Fetched::Unavailable, false));
+        urls::put(&mut batch, &state.db, first.fingerprint(), &shown);
+        state.commit(batch, now).unwrap();
+        find(&mut state, "/p?sid=2", now);
+        let other = url("http://a.example/p?sid=2").fingerprint();
+        let known = urls::get(&state.db, other).unwrap().unwrap();
+        assert!(matches!(known.state, UrlState::Queued(_)), "{:?}", known.state);
     }
 
     /// The view to print of a page, which forbids to follow its links, stood for the page, and what

@@ -287,9 +287,11 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
 
-    /// Takes a last look at the rules where nothing else is left: what the miner still has to say,
-    /// and whether what the rules hide is still what they say. Returns true if there is more to do.
+    /// Takes a last look at the rules where nothing else is left: what waits for a look that never
+    /// came, as at a page of a host that is parked; what the miner still has to say; and whether
+    /// what the rules hide is still what they say. Returns true if there is more to do.
     fn looks_again(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        self.state.give_up_looks(now)?;
         Ok(self.state.hear_miner(now)?
             || self.state.is_readmitting()
             || self.state.check_rules(now)?)

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
-use super::evidence::{evidence, evidence_of, fetched_of};
+use super::evidence::{evidence, evidence_of, fetched_of, parts_of};
+use super::learn::News;
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::readmit::shows_a_page;
@@ -20,7 +21,7 @@ use crate::db::families::content as contents;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
 use crate::db::families::{hosts, robots as robots_rows, urls};
-use crate::db::{Batch, DbError};
+use crate::db::{Batch, DbError, Family};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found, Reason};
@@ -347,9 +348,9 @@ impl State {
             self.seen_of.clusters.note(page, (near::page_id(like), &known.url));
             line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
         }
-        let queued = self.counters.queued;
+        let (queued, has_parts) = (self.counters.queued, self.has_new_parts(admitted, facts)?);
         let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
-        let new = self.counters.queued.saturating_sub(queued);
+        let news = News { urls: self.counters.queued.saturating_sub(queued), has_parts };
         line.rules = version;
         line.follow = follow;
         let keeps_back = keeps_back(line, visit);
@@ -376,12 +377,12 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&shown, keeps_back && kept_back_by.is_none()),
+            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), parts_of(facts)),
         };
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
         }
-        self.learn(batch, admitted, answer, (facts, new), now)?;
+        self.learn(batch, admitted, answer, (facts, news), now)?;
         let shows_a_page = shows_a_page(&done);
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
@@ -528,6 +529,13 @@ impl State {
         } else if !facts.links.is_empty() {
             self.count(verdict.code());
         }
+        if matches!(verdict.reason, Reason::DuplicateContent) {
+            // The page is archived, and not whole without its parts. Those with a query may be new
+            // at each look.
+            let is_part =
+                |link: &&Link| link.found == Found::Embed && link.url.as_url().query().is_none();
+            links.extend(facts.links.iter().filter(is_part).cloned());
+        }
         let via = Via {
             url: &waiting.url,
             fingerprint: waiting.fingerprint,
@@ -539,6 +547,21 @@ impl State {
         let says = !facts.links.is_empty() && (!verdict.accept || facts.repeats.is_some());
         let reason = says.then(|| verdict.code().to_owned());
         Ok((self.discover(batch, &via, &links, now)?, reason))
+    }
+
+    /// Returns true where a page that is compared with another one shows parts that nothing has led
+    /// to yet.
+    fn has_new_parts(&self, admitted: &Admitted, facts: &PageFacts) -> Result<bool, DbError> {
+        let own = admitted.lease.waiting.fingerprint;
+        if admitted.canonical.is_none() && !self.is_compared(own) {
+            return Ok(false);
+        }
+        for part in facts.links.iter().filter(|link| link.found == Found::Embed) {
+            if !self.db.has(Family::Urls, &part.url.fingerprint().to_bytes())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true where the main text of a page is known and its words are not: a list whose rows

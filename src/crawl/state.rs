@@ -3,7 +3,7 @@
 //! Everything durable that the loop changes goes through here, and every method that changes
 //! something takes the [`Batch`] that will make it so.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use lru::LruCache;
@@ -127,7 +127,7 @@ pub struct State {
     /// What stood for URLs that are on their way back, and came to nothing.
     pub(super) stood: HashMap<Fingerprint, Fingerprint>,
     /// Representatives that came to nothing, and whose URLs must come back.
-    pub(super) returning: VecDeque<Fingerprint>,
+    pub(super) returning: BTreeSet<Fingerprint>,
 }
 
 /// What the configuration says, before an operator's changes.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::book::{Entry, RuleBook};
 use super::fetched::Fetched;
 use super::pairs::FORGIVES_AFTER;
-use super::proven::{PLACES_MAX, Places, places};
+use super::proven::{Places, places};
 use super::rule::{RuleId, RuleState};
 use super::shape::{ODDS_WRONG, POOLED, ShapeRecords};
 use super::validate::{Finding, Settings};
@@ -116,9 +116,7 @@ impl Entry {
         let excuses = &self.excuses;
         self.refused.retain(|place| excuses.contains_key(place) || !here.contains(place));
         self.doubted &= !self.refused.is_empty() || self.audit.blamed > 0;
-        if let Some(proven) = &mut self.proven
-            && (proven.places() < PLACES_MAX || proven.unproved_in(here).is_empty())
-        {
+        if let Some(proven) = &mut self.proven {
             (0..agreed).for_each(|_| proven.add(url, here));
         }
         true
@@ -218,12 +216,10 @@ impl RuleBook {
                 Finding::Unclear => {}
             }
             let new = entry.proven.as_ref().map_or_else(Vec::new, |p| p.unproved_in(&here));
-            let has_room = entry.proven.as_ref().is_some_and(|p| p.places() < PLACES_MAX);
             let counts = finding == Finding::Same && entry.pairs.counts(document);
             let mut is_news = false;
             if let Some(proven) = &mut entry.proven
                 && finding == Finding::Same
-                && (new.is_empty() || has_room)
                 && (counts || proven.is_new(url, &here))
             {
                 is_news = !new.is_empty() || proven.unproven_values(url).next().is_some();
@@ -233,7 +229,7 @@ impl RuleBook {
             if is_news || self.by_pairs && share(entry) < before {
                 self.stale.insert(entry.rule.site.clone());
             }
-            if !new.is_empty() && has_room {
+            if !new.is_empty() {
                 // A place in which the rule was not proved: there it may fail and hold elsewhere.
                 // So may each of several: lists were lost where only the most suspect one was
                 // refused.

@@ -22,6 +22,8 @@ pub(crate) enum Words {
     Label,
     /// Other pages differ by others.
     Other,
+    /// Several other pages do, and none by these: each has words of its own.
+    Each,
     /// Other pages do not differ: the words are this page's alone.
     Own,
 }
@@ -38,15 +40,20 @@ impl Changes {
     /// those by which each page changes; returns what pages of other texts say of that.
     pub(crate) fn note(&mut self, text: Sketch, change: Change, noise: u32) -> Words {
         let mut others = Others::default();
-        for (_, seen) in self.seen.iter().filter(|(of, _)| of.compare(&text) == Likeness::Different)
-        {
+        let mut otherwise: Vec<Sketch> = Vec::new();
+        let is_other = |a: &Sketch, b: &Sketch| a.compare(b) == Likeness::Different;
+        for (of, seen) in self.seen.iter().filter(|(of, _)| is_other(of, &text)) {
             others.count(seen.as_ref(), &change, noise);
+            if seen.is_some() && otherwise.iter().all(|known| is_other(known, of)) {
+                otherwise.push(*of);
+            }
         }
         self.keep(text, Some(change));
         match () {
             () if !others.are_some() => Words::Unknown,
             () if others.have(&change) => Words::Label,
             () if others.have_mostly_none() => Words::Own,
+            () if others.alike == 0 && otherwise.len() >= EACH_MIN => Words::Each,
             () => Words::Other,
         }
     }
@@ -106,6 +113,9 @@ impl Others {
     }
 }
 
+/// Other texts whose pages differ, each by its own words, after which one that does is no accident.
+const EACH_MIN: usize = 2;
+
 /// Of so many pairs without a label one at most has a short one.
 const SHORT_AMONG: usize = 8;
 
@@ -135,7 +145,7 @@ mod tests {
         for document in 4..4 + KEPT_MAX as u64 {
             changes.note(text(document), change(document * 1_000), 0);
         }
-        assert_eq!(changes.note(text(99), change(1_000), 0), Words::Other, "it is long ago");
+        assert_eq!(changes.note(text(99), change(1_000), 0), Words::Each, "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 

@@ -36,9 +36,6 @@ const ODDS_TRUSTED: f64 = 0.1;
 /// One million, the unit of the audit share.
 const MILLION: u64 = 1_000_000;
 
-/// A larger share of what rules suppress than this is fetched where they are not well known.
-const SAMPLE_PER_MILLION: u64 = MILLION / 8;
-
 /// All enforced rules of one version. A copy shares what it holds with the original, so that the
 /// next version costs what has changed, and not what all sites have.
 #[derive(Clone, Debug, Default)]
@@ -523,11 +520,6 @@ impl RuleSet {
     /// a doubt.
     pub(crate) fn is_uneasy(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
         self.is_refused(url, rules) || rules.iter().any(|rule| self.doubts(*rule))
-    }
-
-    /// Returns true where no more than a sample is fetched of what these rules suppress.
-    pub(crate) fn is_well_known(&self, url: &CrawlUrl, rules: &[RuleId]) -> bool {
-        self.audited_per_million(url, rules) <= SAMPLE_PER_MILLION
     }
 
     /// Returns true where a rule is trusted at least as much as it was when `before` was taken, so

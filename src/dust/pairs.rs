@@ -44,7 +44,7 @@ use super::live::{needed, rewrite};
 use super::prior;
 use super::proven::{Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
-use super::shape::{ODDS_WRONG, POOLED, Verdict};
+use super::shape::{ODDS_WRONG, Verdict};
 use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
 use crate::content::Change;
@@ -143,15 +143,15 @@ impl Pairs {
         }
     }
 
-    /// Returns how the trial stands, where `elsewhere` pairs agreed on other sites.
-    pub(crate) fn standing(&self, is_told: bool, elsewhere: u32, settings: &Settings) -> Standing {
+    /// Returns how the trial stands. That the rule holds on other sites makes fewer documents do,
+    /// and makes up neither for those of this one nor for what fails here.
+    pub(crate) fn standing(&self, is_told: bool, settings: &Settings) -> Standing {
         let (all, new) = settings.pairs_needed(is_told);
-        let agreed = self.known + self.same + elsewhere / POOLED;
-        if self.failed > u32::from(agreed >= FORGIVES_AFTER) {
+        if self.failed > u32::from(self.known + self.same >= FORGIVES_AFTER) {
             return Standing::Refuted;
         }
         let count = |documents: &BTreeSet<u64>| u32::try_from(documents.len()).unwrap_or(u32::MAX);
-        if count(&self.documents) + elsewhere / POOLED >= all && count(&self.fetched) >= new {
+        if count(&self.documents) >= all && count(&self.fetched) >= new {
             return Standing::Accepted;
         }
         if self.unclear > 2 * self.same + 10 {
@@ -369,7 +369,7 @@ impl RuleBook {
         }
         let settings = &self.settings.validate;
         let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
-        let standing = pairs.standing(told, elsewhere, settings);
+        let standing = pairs.standing(told, settings);
         // A place is proved as soon as one of its URLs is.
         if finding == Finding::Same {
             self.stale.insert(entry.rule.site.clone());

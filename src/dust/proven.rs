@@ -15,9 +15,9 @@ use super::validate::{features, server};
 use crate::url::CrawlUrl;
 use crate::url::query;
 
-/// Most places of one kind that a rule is proved in; more first segments than this are names of
-/// items, not parts of the site.
-pub(crate) const PLACES_MAX: usize = 96;
+/// Most places of one kind that a rule is proved in; more of them than this are names of items, not
+/// parts of the site, and asked for no more.
+const PLACES_MAX: usize = 96;
 
 /// Values of a parameter after which a rule that drops it may hold for others too.
 const VALUES_MIN: usize = 8;
@@ -128,7 +128,7 @@ impl Proven {
     pub(crate) fn add(&mut self, url: &CrawlUrl, here: &Places) {
         self.pairs += 1;
         for (of_kind, place) in self.places.iter_mut().zip(here) {
-            if *place != NO_VIEW {
+            if *place != NO_VIEW && (of_kind.len() < PLACES_MAX || of_kind.contains_key(place)) {
                 *of_kind.entry(*place).or_default() += 1;
             }
         }
@@ -164,7 +164,9 @@ impl Proven {
     /// `asks_each`, as a rule does that has failed in one.
     pub(crate) fn open_in(&self, here: Places, asks_each: bool) -> impl Iterator<Item = u64> {
         let kinds = self.places.iter().enumerate();
-        let is_asked = move |kind, known| asks_each || kind == NAMES || known <= PARTS_MAX;
+        let is_asked = move |kind, known| {
+            known < PLACES_MAX && (asks_each || kind == NAMES || known <= PARTS_MAX)
+        };
         let asked = kinds.filter(move |(kind, of_kind)| is_asked(*kind, of_kind.len()));
         asked.map(move |(kind, _)| here[kind]).filter(|place| !self.holds_in(*place))
     }
@@ -219,7 +221,10 @@ impl Proven {
     /// it fails. Where view and names are both new it is the view; what has the same names must
     /// prove itself all the same.
     pub(crate) fn unproved_in(&self, here: &Places) -> Vec<u64> {
-        let is_new = |kind: &usize| self.are_parts(*kind) && !self.holds_in(here[*kind]);
+        let is_new = |kind: &usize| {
+            let has_room = self.places[*kind].len() < PLACES_MAX;
+            has_room && self.are_parts(*kind) && !self.holds_in(here[*kind])
+        };
         let mut new: Vec<usize> = (0..KINDS).filter(is_new).collect();
         if new.contains(&VIEW) {
             new.retain(|kind| *kind != NAMES);
@@ -402,6 +407,28 @@ mod tests {
             assert_eq!(one[2], other[2], "{items}");
         }
         assert_eq!(of("/news/bridge.html")[2], of("/news/weather.html")[2], "nobody asks it");
+    }
+
+    /// A dozen repositories in seven views each were as many places as are asked for in all, and
+    /// what had a view or names of parameters of its own was hidden without proof.
+    #[test]
+    fn many_directories_leave_no_view_and_no_names_unasked() {
+        let of = |tail: &str| places(&url(tail), &url(tail), &NO_ITEMS);
+        let mut proven = Proven::default();
+        let named = |repository: char, view: char| format!("/r{repository}/v{repository}{view}");
+        for (repository, view) in ('a'..='t').flat_map(|n| ('a'..='g').map(move |view| (n, view))) {
+            let form = url(&format!("{}/file?id=1", named(repository, view)));
+            proven.agree(&form, &form);
+        }
+        assert!(proven.places() > PLACES_MAX);
+        for (other, kind) in [("/ra/vaa/file?do=edit&id=1", NAMES), ("/ra/vaa/x?id=blame", VIEW)] {
+            let here = of(other);
+            let open: Vec<u64> = proven.open_in(here, false).collect();
+            assert!(open.contains(&here[kind]), "{other}");
+        }
+        let directory = of("/ra/another/file?id=1");
+        assert_eq!(proven.open_in(directory, true).count(), 0, "there are too many of them");
+        assert_eq!(proven.places[2].len(), PLACES_MAX);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::book::{Entry, RuleBook};
 use super::live::{self, RuleSet};
-use super::proven::PLACES_MAX;
 use super::rule::{RuleError, RuleId, RuleKind, RuleState};
 use super::shape::POOLED;
 use crate::url::{CrawlUrl, Host, Site};
@@ -19,8 +18,11 @@ const ALIAS_PLACES_MAX: usize = 15;
 /// other sites have shown of rules like them when something is new on their own.
 const WHOLE_EVERY: u64 = 64;
 
-/// Returns in how many places a rule must be proved before it is taken to hold in all.
-fn places_max(entry: &Entry) -> usize {
+/// Returns true where a rule is proved in so many places that it is taken to hold in all: where two
+/// names of one host are one, they are everywhere. Of other rules each kind of places is asked for
+/// itself.
+fn is_proved_everywhere(entry: &Entry) -> bool {
+    let Some(proven) = &entry.proven else { return true };
     let is_alias = match &entry.rule.rule {
         RuleKind::HostAlias { from, to, from_path, to_path } => {
             let bare = |host: &Host| host.as_str().trim_start_matches("www.").to_owned();
@@ -28,7 +30,7 @@ fn places_max(entry: &Entry) -> usize {
         }
         _ => false,
     };
-    if is_alias && entry.refused.is_empty() { ALIAS_PLACES_MAX } else { PLACES_MAX }
+    is_alias && entry.refused.is_empty() && proven.places() >= ALIAS_PLACES_MAX
 }
 
 impl RuleBook {
@@ -127,13 +129,12 @@ impl RuleBook {
         };
         let records = self.entries.records();
         let standings = entries.iter().map(|entry| {
-            let everywhere = entry.proven.as_ref().is_none_or(|p| p.places() >= places_max(entry));
             let (pooled, odds) = (pooled(entry), records.odds_wrong(&entry.rule, entry.doubted));
             let agreed = entry.agreed() + pooled;
             let standing = live::Standing {
                 on_trial: self.is_tried(entry),
                 proven: entry.proven.clone(),
-                everywhere,
+                everywhere: is_proved_everywhere(entry),
                 refused: entry.refused.clone(),
                 audit_share: self.by_pairs.then(|| settings.share_after(agreed, odds)),
                 shares: if self.by_pairs {

@@ -172,22 +172,16 @@ impl HyperFetch {
         visit.timing.connect += connected.connect_took;
         visit.timing.tls += connected.tls_took;
         let Connected { stream, address, tls, http2, .. } = connected;
-        let opened = async {
-            if http2 {
-                Http2::open(stream, &self.settings).await.map(Wire::Http2)
-            } else {
-                Http1::open(stream, &self.settings).await.map(|http1| Wire::Http1(Box::new(http1)))
+        let wire = if http2 {
+            match timeout_at(deadline, Http2::open(stream, &self.settings)).await {
+                Ok(opened) => Wire::Http2(opened.map_err(|error| Broken::unopened(&error))?),
+                Err(_) => {
+                    let detail = "connection not opened in time".to_owned();
+                    return Err(Broken::new(Failure::Timeout, detail));
+                }
             }
-        };
-        let wire = match timeout_at(deadline, opened).await {
-            Ok(Ok(wire)) => wire,
-            Ok(Err(error)) => return Err(Broken::new(Failure::ClosedEarly, describe(&error))),
-            Err(_) => {
-                return Err(Broken::new(
-                    Failure::Timeout,
-                    "connection not opened in time".to_owned(),
-                ));
-            }
+        } else {
+            Wire::Http1(stream)
         };
         Ok(Link { wire, address, tls })
     }
@@ -196,17 +190,24 @@ impl HyperFetch {
         &self,
         request: &Request,
         origin: &Origin,
-        mut link: Link,
+        Link { wire, address, tls }: Link,
         visit: &mut Visit,
     ) -> Result<Answer, Broken> {
-        visit.address = Some(link.address);
-        let parts = match &mut link.wire {
-            Wire::Http1(http1) => self.exchange1(request, http1, visit).await?,
-            Wire::Http2(http2) => self.exchange2(request, http2, visit).await?,
+        visit.address = Some(address);
+        let (parts, wire) = match wire {
+            Wire::Http1(stream) => {
+                let opened = Http1::open(stream, &self.settings).await;
+                let mut http1 = opened.map_err(|error| Broken::unopened(&error))?;
+                let parts = self.exchange1(request, &mut http1, visit).await?;
+                (parts, http1.into_stream().map(Wire::Http1))
+            }
+            Wire::Http2(mut http2) => {
+                let parts = self.exchange2(request, &mut http2, visit).await?;
+                (parts, Some(Wire::Http2(http2)))
+            }
         };
-        let (address, tls) = (link.address, link.tls.clone());
-        if parts.reusable {
-            self.pool.put(origin.clone(), link);
+        if let Some(wire) = wire.filter(|_| parts.reusable) {
+            self.pool.put(origin.clone(), Link { wire, address, tls: tls.clone() });
         }
         self.answer(request, parts, address, tls, visit).await.ok_or_else(Broken::crowded)
     }
@@ -490,6 +491,10 @@ impl Broken {
     fn crowded() -> Self {
         let detail = "too many other large bodies were under way (fetch.large_max)";
         Self::new(Failure::LocalFailure, detail.to_owned())
+    }
+
+    fn unopened(error: &hyper::Error) -> Self {
+        Self::new(Failure::ClosedEarly, describe(error))
     }
 
     fn unsendable(detail: String) -> Self {

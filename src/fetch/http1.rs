@@ -1,16 +1,20 @@
 //! One HTTP/1.1 connection, driven by the fetch that uses it.
 //!
 //! hyper wants its connection polled beside the request. That is done in the same future, not in a
-//! task of its own: no waking across threads, and dropping the fetch closes the connection.
+//! task of its own: no waking across threads, and dropping the fetch closes the connection. Between
+//! two exchanges the stream alone is kept: what hyper holds is made in a microsecond, and its
+//! buffers are most of what an idle connection would weigh.
 
 use std::future::Future;
+use std::mem::MaybeUninit;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http_body_util::Empty;
 use hyper::body::{Body, Frame, Incoming};
-use hyper::client::conn::http1::{Builder, Connection, SendRequest};
+use hyper::client::conn::http1::{Builder, Connection, Parts, SendRequest};
+use hyper::rt::{Read, ReadBuf};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 
@@ -20,7 +24,7 @@ use super::recorder::{READ_MAX, Record, RecordBounds, Recorder};
 
 type Recorded = TokioIo<Recorder<TokioIo<Stream>>>;
 
-/// An HTTP/1.1 connection with the record of its present exchange.
+/// An HTTP/1.1 connection for one exchange, with its record.
 #[derive(Debug)]
 pub(super) struct Http1 {
     sender: SendRequest<Empty<Bytes>>,
@@ -83,12 +87,22 @@ impl Http1 {
         Pin::new(body).poll_frame(cx)
     }
 
-    /// Returns true if the connection is open and waits for a request; finds out whether the server
-    /// has closed it or has sent what nobody asked for.
-    pub(super) fn is_idle(&mut self) -> bool {
+    /// Returns the stream if it is open and waits for a request: the server has not closed it and
+    /// has sent nothing that nobody asked for.
+    pub(super) fn into_stream(mut self) -> Option<Stream> {
         drive(&mut self.connection, &mut Context::from_waker(Waker::noop()));
-        self.connection.is_some() && self.sender.is_ready()
+        let connection = self.connection.filter(|_| self.sender.is_ready())?;
+        let Parts { io, read_buf, .. } = connection.into_parts();
+        read_buf.is_empty().then(|| io.into_inner().into_stream().into_inner())
     }
+}
+
+/// Returns true if nothing has come on a stream on which nothing was asked, nor its end.
+pub(super) fn is_quiet(stream: &mut Stream) -> bool {
+    let mut byte = [MaybeUninit::uninit()];
+    let mut buf = ReadBuf::uninit(&mut byte);
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(stream).poll_read(&mut cx, buf.unfilled()).is_pending()
 }
 
 /// Polls the connection; lets go of it once it has ended. Its error reaches the response or the

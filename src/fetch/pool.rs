@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::http1::Http1;
+use super::connect::Stream;
+use super::http1::is_quiet;
 use super::http2::Http2;
 use crate::url::Origin;
 
@@ -26,7 +27,7 @@ pub(super) struct Link {
 /// A connection by its protocol.
 #[derive(Debug)]
 pub(super) enum Wire {
-    Http1(Box<Http1>),
+    Http1(Stream),
     Http2(Http2),
 }
 
@@ -35,7 +36,7 @@ impl Link {
     /// ended it with a wish for calm, which must not be gone around by another connection.
     fn is_of_use(&mut self) -> bool {
         match &mut self.wire {
-            Wire::Http1(http1) => http1.is_idle(),
+            Wire::Http1(stream) => is_quiet(stream),
             Wire::Http2(http2) => http2.is_open() || http2.wants_calm(),
         }
     }

@@ -243,6 +243,11 @@ impl<S> Recorder<S> {
     pub(super) fn new(stream: S, record: Record) -> Self {
         Recorder { stream, record }
     }
+
+    /// Gives the stream back.
+    pub(super) fn into_stream(self) -> S {
+        self.stream
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Recorder<S> {

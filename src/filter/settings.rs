@@ -77,7 +77,8 @@ pub struct Settings {
     /// Links with rel=nofollow are not followed.
     pub obey_link_nofollow: bool,
     /// Links of a page whose text is known already: `auto` follows them unless the host is showing
-    /// many duplicates, `always`, `never`.
+    /// many duplicates, `always`, `never`. Its parts, such as pictures, are asked for in any case
+    /// where their address has no query.
     pub follow_duplicates: Duplicates,
 }
 

@@ -121,3 +121,54 @@ async fn parameters_between_semicolons_are_dropped_one_by_one() {
     };
     assert!((140..150).any(hidden), "the last are hidden by one rule");
 }
+
+/// The pages of a book of pictures have all the words that tell of the book: its first page stood
+/// for the others, and the pictures of these were never found.
+#[tokio::test(start_paused = true)]
+async fn pages_with_the_same_words_and_another_picture_are_pages_of_their_own() {
+    const BOOKS: usize = 16;
+    const PAGES: usize = 6;
+    for dust in [DustMode::Off, DustMode::Enforce] {
+        let mut world = empty();
+        world.dust = dust;
+        let crawled = world
+            .scripted(Vec::new(), |url| {
+                let (path, book) = (url.path(), parameter(url, "book"));
+                let page_of = parameter(url, "page").parse().unwrap_or(1);
+                match path {
+                    "/" => {
+                        let books = (0..BOOKS).map(|book| format!("/viewer?book={book}"));
+                        let texts = (0..40).map(|n| format!("/text/{n}"));
+                        let links: Vec<String> = books.chain(texts).collect();
+                        Page::text("home", &links.iter().map(String::as_str).collect::<Vec<_>>())
+                    }
+                    "/viewer" if page_of <= PAGES => {
+                        let links: Vec<String> =
+                            (1..=PAGES).map(|n| format!("/viewer?book={book}&page={n}")).collect();
+                        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+                        match Page::text(&format!("book {book}"), &links) {
+                            Page::Html(page) => {
+                                Page::Html(format!("{page}<img src=\"/scan/{book}-{page_of}\">"))
+                            }
+                            other => other,
+                        }
+                    }
+                    _ if path.starts_with("/text/") => Page::text(path, &[]),
+                    _ if path.starts_with("/scan/") => bytes("image/png", path),
+                    _ => Page::Missing,
+                }
+            })
+            .await;
+        let scans = (0..BOOKS).flat_map(|book| (1..=PAGES).map(move |page| (book, page)));
+        let missing: Vec<String> = scans
+            .map(|(book, page)| format!("http://a.test/scan/{book}-{page}"))
+            .filter(|scan| crawled.fetches(scan) == 0)
+            .collect();
+        assert!(
+            missing.is_empty(),
+            "{dust:?}: {} missing, as {:?}",
+            missing.len(),
+            missing.first()
+        );
+    }
+}
