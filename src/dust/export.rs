@@ -9,11 +9,12 @@
 //! Sources: nginx, ngx_http_rewrite_module; Apache HTTP Server 2.4, mod_rewrite; Yandex, robots.txt
 //! Clean-param; pywb, `fuzzymatcher.py`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::rule::{Rule, RuleId, RuleKind, Segment};
-use crate::url::Host;
 use crate::url::query::Separator;
+use crate::url::{Host, Site, cdx_key};
 
 /// What the rules are written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,7 @@ pub struct Exported {
 /// is for somebody else to see where they hold.
 pub fn export(rules: &[&Rule], form: Form, any: bool) -> Exported {
     let mut out = Exported { text: head(form).to_owned(), left_out: Vec::new() };
+    let mut fuzzy = Fuzzy::default();
     for rule in rules {
         let limits = if any { None } else { rule.limits.reason() };
         let written = match (limits, form) {
@@ -48,14 +50,13 @@ pub fn export(rules: &[&Rule], form: Form, any: bool) -> Exported {
             (None, Form::Nginx) => nginx(rule).map_err(str::to_owned),
             (None, Form::Apache) => apache(rule).map_err(str::to_owned),
             (None, Form::CleanParam) => clean_param(rule).map_err(str::to_owned),
-            (None, Form::Pywb) => pywb(rule).map_err(str::to_owned),
+            (None, Form::Pywb) => fuzzy.add(rule).map(|()| String::new()).map_err(str::to_owned),
         };
         match written {
             Ok(lines) => {
                 let e = rule.evidence;
-                let _ = writeln!(
-                    out.text,
-                    "\n# {} {} [{}]: {} documents alike, {} different; draws {} alike, {} not",
+                let said = format!(
+                    "{} {} [{}]: {} documents alike, {} different; draws {} alike, {} not",
                     rule.site,
                     rule,
                     rule.id,
@@ -64,16 +65,26 @@ pub fn export(rules: &[&Rule], form: Form, any: bool) -> Exported {
                     e.draws_same,
                     e.draws_failed
                 );
+                comment(&mut out.text, &said);
                 out.text.push_str(&lines);
             }
             Err(why) => {
-                let _ =
-                    writeln!(out.text, "\n# left out: {} {} [{}]: {why}", rule.site, rule, rule.id);
+                let said = format!("left out: {} {} [{}]: {why}", rule.site, rule, rule.id);
+                comment(&mut out.text, &said);
                 out.left_out.push((rule.id, why));
             }
         }
     }
+    out.text.push_str(&fuzzy.text());
     out
+}
+
+/// Appends a blank line and a comment, in one line whatever is in it: what stood in a second one
+/// would be a directive.
+fn comment(out: &mut String, text: &str) {
+    let one_line =
+        text.replace(|c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'), " ");
+    let _ = writeln!(out, "\n# {one_line}");
 }
 
 fn head(form: Form) -> &'static str {
@@ -95,8 +106,11 @@ fn head(form: Form) -> &'static str {
              User-agent: *\n"
         }
         Form::Pywb => {
-            "# Fuzzy rules of pywb: put them below the line `rules:` of a copy of its rules.yaml, before\n\
-             # its own ones, and name the copy as `rules_file` in config.yaml.\n"
+            "# Fuzzy rules of pywb: put them below the line `rules:` of a copy of its rules.yaml,\n\
+             # before its own ones, and name the copy as `rules_file` in config.yaml. A URL that\n\
+             # is not in the index is looked up without the parameters, and by no other rule of\n\
+             # pywb. What the crawl fetched instead may have them: `crawler export --format\n\
+             # aliases` names it for every URL that the crawl left out.\n"
         }
     }
 }
@@ -297,7 +311,10 @@ fn scope(rule: &Rule) -> String {
         format!("(?={}(?:\\?|{END}))", parts.join("[0-9]+"))
     });
     let view = rule.scope.view.as_ref().map_or(String::new(), |view| {
-        format!("(?=[^? ]*\\?(?:[^ ]*[&;])?{}(?:[&;]|{END}))", regex::escape(view))
+        let view = regex::escape(view);
+        // A `;` separates only where there is no `&` and every part has a name and a value.
+        let (before, after) = ("(?:[^=&; ]+=[^&; ]*;)*", "(?:;[^=&; ]+=[^&; ]*)*");
+        format!("(?=[^? ]*\\?(?:(?:[^ ]*&)?{view}(?:&|{END})|{before}{view}{after}{END}))")
     });
     path + &view
 }
@@ -365,11 +382,13 @@ fn path_case(rule: &Rule) -> Written {
     if rule.scope.view.is_some() {
         return Err("the server lower-cases paths whatever their queries are");
     }
+    // The path is decoded when it is lower-cased: an escaped question mark would begin a query.
     let nowhere = Redirect { tail: String::new(), to: String::new(), to_host: None };
     check_plain(rule, &nowhere)?;
     Ok(format!(
         "RewriteMap dust_lower int:tolower\n\
          RewriteCond %{{HTTP_HOST}} \"^{}(?::[0-9]+)?$\" [NC]\n\
+         RewriteCond %{{THE_REQUEST}} \"^(?:GET|HEAD) (?![^? ]*%3[Ff])\"\n\
          RewriteCond %{{REQUEST_URI}} \"{}[A-Z]\"\n\
          RewriteRule \"^(.*)$\" \"${{dust_lower:$1}}\" [R=301,L]\n",
         hosts(rule),
@@ -403,43 +422,134 @@ fn clean_param(rule: &Rule) -> Written {
     Ok(format!("# {host}\nClean-param: {}\n", names.join("&")))
 }
 
-fn pywb(rule: &Rule) -> Written {
-    let names = match &rule.rule {
-        RuleKind::DropParameter { separator: Separator::Semicolon, .. } => {
-            return Err(BETWEEN_SEMICOLONS);
+/// Rules for pywb. It applies the first entry alone that is for a URL, so there is one for each
+/// beginning of its index's keys, with all parameters that are dropped there.
+#[derive(Default)]
+struct Fuzzy<'a> {
+    of_hosts: BTreeMap<&'a Host, (&'a Site, BTreeSet<&'a str>)>,
+    of_sites: BTreeMap<&'a Site, BTreeSet<&'a str>>,
+}
+
+impl<'a> Fuzzy<'a> {
+    fn add(&mut self, rule: &'a Rule) -> Result<(), &'static str> {
+        let names = match &rule.rule {
+            RuleKind::DropParameter { separator: Separator::Semicolon, .. } => {
+                return Err(BETWEEN_SEMICOLONS);
+            }
+            RuleKind::DropParameter { names, value: None, .. } => names,
+            RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => {
+                return Err("nothing to do: the keys of its index are already so");
+            }
+            _ => return Err("fuzzy rules of pywb can only pass over parameters"),
+        };
+        if rule.scope.view.is_some() {
+            return Err("fuzzy rules of pywb hold in every view of a program, and the rule in one");
         }
-        RuleKind::DropParameter { names, value: None, .. } => names,
-        RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => {
-            return Err("nothing to do: the keys of its index are already so");
+        if rule.scope.path.is_some() {
+            return Err(
+                "fuzzy rules of pywb are bound to the beginning of a path, not to its shape",
+            );
         }
-        _ => return Err("fuzzy rules of pywb can only pass over parameters"),
-    };
-    if rule.scope.view.is_some() {
-        return Err("fuzzy rules of pywb hold in every view of a program, and the rule in one");
+        let held = match &rule.scope.host {
+            Some(host) => &mut self.of_hosts.entry(host).or_insert((&rule.site, BTreeSet::new())).1,
+            None => self.of_sites.entry(&rule.site).or_default(),
+        };
+        held.extend(names.iter().map(String::as_str));
+        Ok(())
     }
-    if rule.scope.path.is_some() {
-        return Err("fuzzy rules of pywb are bound to the beginning of a path, not to its shape");
+
+    fn text(&self) -> String {
+        /// What is dropped on hosts that one beginning of a key stands for.
+        #[derive(Default)]
+        struct Folded<'a> {
+            hosts: BTreeSet<String>,
+            names: BTreeSet<&'a str>,
+        }
+        let mut folded: BTreeMap<String, Folded<'_>> = BTreeMap::new();
+        for (host, (site, names)) in &self.of_hosts {
+            let Some(prefix) = key_of_host(host.as_str()) else { continue };
+            let entry = folded.entry(prefix).or_default();
+            entry.hosts.insert(host_pattern(host, site));
+            entry.names.extend(names);
+            entry.names.extend(self.of_sites.get(site).into_iter().flatten());
+        }
+        let mut out = String::new();
+        for (prefix, Folded { hosts, names }) in folded {
+            let hosts: Vec<String> = hosts.into_iter().collect();
+            out.push_str(&fuzzy_entry(&[prefix], &hosts.join("|"), &names));
+        }
+        for (site, names) in &self.of_sites {
+            let prefixes = keys_of_site(site);
+            let mut hosts = regex::escape(site.as_str());
+            if site.has_hosts_below() {
+                hosts = format!("(?:[^/?#]*\\.)?{hosts}");
+            }
+            if !prefixes.is_empty() {
+                out.push_str(&fuzzy_entry(&prefixes, &hosts, names));
+            }
+        }
+        out
     }
-    let host = rule.scope.host.as_ref().map(Host::as_str).unwrap_or(rule.site.as_str());
-    let host = host.strip_prefix("www.").unwrap_or(host);
-    let labels: Vec<&str> = host.rsplit('.').collect();
-    let labels = labels.join(",");
-    let prefix = match rule.scope.host {
-        None if rule.site.has_hosts_below() => format!("['{labels})', '{labels},']"),
-        Some(_) | None => format!("'{labels})'"),
-    };
-    let names: Vec<String> =
-        names.iter().map(|name| regex::escape(&name.to_ascii_lowercase())).collect();
-    let names = names.join("|").replace('\'', "''");
-    // The first entry asks for the same other parameters, the second is for URLs without any.
-    Ok(format!(
-        "    - url_prefix: {prefix}\n\
+}
+
+/// Returns the beginning of the keys of a host in an index, up to its `)`.
+fn key_of_host(host: &str) -> Option<String> {
+    let key = cdx_key(&format!("http://{host}/"))?;
+    Some(key[..=key.find(')')?].to_owned())
+}
+
+fn keys_of_site(site: &Site) -> Vec<String> {
+    let site_name = site.as_str();
+    let mut keys: Vec<String> = key_of_host(site_name).into_iter().collect();
+    if site.has_hosts_below() {
+        keys.extend(key_of_host(&format!("www.{site_name}")));
+        let labels: Vec<&str> = site_name.rsplit('.').collect();
+        keys.push(labels.join(",") + ",");
+    }
+    keys.dedup();
+    keys
+}
+
+/// Returns a pattern of the hosts whose keys are those of `host`, as far as they are of its site:
+/// an index knows no `www.` and no `www2.` in front of a host.
+fn host_pattern(host: &Host, site: &Site) -> String {
+    let plain = host.as_str().strip_prefix("www");
+    let plain = plain
+        .and_then(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('.'));
+    let plain = plain.filter(|plain| Host::new(plain).site() == *site);
+    let folded = plain.unwrap_or(host.as_str());
+    let is_whole = plain.is_none() && host.as_str().starts_with("www");
+    let www = if is_whole { "" } else { "(?:www[0-9]*\\.)?" };
+    format!("{www}{}", regex::escape(folded))
+}
+
+/// Returns the entry that takes parameters out of the URL that is asked for, and looks for nothing
+/// but the outcome: whatever pywb finds by filters it finds by their being a part of a key, such as
+/// `id=1` in `id=10`.
+fn fuzzy_entry(prefixes: &[String], hosts: &str, names: &BTreeSet<&str>) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let names: Vec<String> = names.iter().map(|name| regex::escape(name)).collect();
+    let one = format!("(?:{})(?:=[^&?#]*)?", names.join("|"));
+    // What is of other hosts or without a query stays as it is. Then come the only parameters, the
+    // first ones, and later ones; a question mark behind the first one ends what is understood.
+    let matched = format!(
+        "^((?!https?://(?i:{hosts})(?::[0-9]*)?[/?]).*|[^?]*)$\
+         |^([^?]*)\\?{one}(?:&{one})*$\
+         |^([^?]*\\?)(?:{one}&)+\
+         |&{one}(?=(?:&[^?]*)?$)"
+    );
+    let prefixes: Vec<String> = prefixes.iter().map(|prefix| quoted(prefix)).collect();
+    format!(
+        "\n\
+         \x20   - url_prefix: [{}]\n\
          \x20     fuzzy_lookup:\n\
-         \x20       match: '[?&]((?!(?:{names})(?:=|&|$))[^&]+)'\n\
-         \x20       find_all: true\n\
-         \x20   - url_prefix: {prefix}\n\
-         \x20     fuzzy_lookup: '[?]()(?:(?:{names})(?:=[^&]*)?(?:&|$))+$'\n"
-    ))
+         \x20       match: {}\n\
+         \x20       replace: '\\1\\2\\3'\n\
+         \x20       re_type: sub\n\
+         \x20       type: exact\n",
+        prefixes.join(", "),
+        quoted(&matched)
+    )
 }
 
 #[cfg(test)]
@@ -536,7 +646,7 @@ mod tests {
             "{}",
             text(Form::Nginx)
         );
-        assert!(text(Form::Pywb).contains("url_prefix: 'io,github)'"), "{}", text(Form::Pywb));
+        assert!(text(Form::Pywb).contains("url_prefix: ['io,github)']"), "{}", text(Form::Pywb));
     }
 
     #[test]
@@ -550,7 +660,7 @@ mod tests {
     #[test]
     fn redirects_look_for_the_view_and_what_cannot_is_left_out() {
         let scope = Scope { view: Some("do=a.b".to_owned()), ..Scope::default() };
-        let ahead = r"(?=[^? ]*\?(?:[^ ]*[&;])?do=a\.b(?:[&;]|";
+        let ahead = r"(?=[^? ]*\?(?:(?:[^ ]*&)?do=a\.b(?:&|";
         for form in [Form::Nginx, Form::Apache] {
             check(drop(None), scope.clone(), form, &[ahead]);
         }
@@ -586,10 +696,92 @@ mod tests {
             drop(None),
             Scope::default(),
             Form::Pywb,
-            &[
-                "url_prefix: ['example,a)', 'example,a,']\n",
-                "match: '[?&]((?!(?:sid|b\\.c)(?:=|&|$))[^&]+)'",
-            ],
+            &["url_prefix: ['example,a)', 'example,a,']\n", "(?:b\\.c|sid)(?:=[^&?#]*)?"],
         );
+    }
+
+    /// Of two entries for one host pywb never sees the second one.
+    #[test]
+    fn all_that_is_dropped_on_a_host_is_in_one_entry_for_a_replayer() {
+        let of = |name: &str, host: Option<&str>| {
+            let scope = Scope { host: host.map(Host::new), ..Scope::default() };
+            rule(RuleKind::drop(vec![name.to_owned()], None), scope)
+        };
+        let rules = [
+            of("u", None),
+            of("v", None),
+            of("x", Some("www2.a.example")),
+            of("y", Some("a.example")),
+            of("z", Some("b.a.example")),
+        ];
+        let text = export(&rules.iter().collect::<Vec<_>>(), Form::Pywb, false).text;
+        let entries: Vec<&str> = text.split("- url_prefix: ").skip(1).collect();
+        for (entry, prefixes, names) in [
+            (entries[0], "['example,a)']", "(?:u|v|x|y)"),
+            (entries[1], "['example,a,b)']", "(?:u|v|z)"),
+            (entries[2], "['example,a)', 'example,a,']", "(?:u|v)"),
+        ] {
+            assert!(entry.starts_with(prefixes) && entry.contains(names), "{prefixes} in\n{text}");
+        }
+        assert_eq!(entries.len(), 3);
+    }
+
+    #[test]
+    fn a_replayer_knows_hosts_by_the_keys_of_its_index() {
+        for (site, host, prefixes) in [
+            ("example.org", Some("www2.example.org"), "['org,example)']"),
+            ("www.com", None, "['com)', 'com,www)', 'com,www,']"),
+            ("www.com", Some("www.com"), "['com)']"),
+        ] {
+            let scope = Scope { host: host.map(Host::new), ..Scope::default() };
+            let at = Timestamp::ZERO;
+            let rule = Rule::new(Site::new(site), drop(None), scope, Source::Mined, at);
+            let text = export(&[&rule], Form::Pywb, false).text;
+            assert!(text.contains(&format!("url_prefix: {prefixes}\n")), "{text}");
+        }
+    }
+
+    /// A name in a comment went on in a second line, and that was a directive.
+    #[test]
+    fn nothing_but_a_written_rule_is_outside_of_comments() {
+        let mut limited = rule(drop(None), Scope::default());
+        let few = r##"{"values":{"x`\nreturn 302 https://evil.example/;\n#":["1"]}}"##;
+        limited.limits = serde_json::from_str(few).unwrap();
+        let site = "a.example\r\nreturn 302 https://evil.example/;\u{85}\u{2028}#";
+        let at = Timestamp::ZERO;
+        let sorted = RuleKind::SortParameters;
+        let other = Rule::new(Site::new(site), sorted, Scope::default(), Source::Mined, at);
+        for form in [Form::Nginx, Form::Apache, Form::CleanParam, Form::Pywb] {
+            let exported = export(&[&limited, &other], form, false);
+            assert_eq!(exported.left_out.len(), 2);
+            let rest = exported.text.strip_prefix(head(form)).unwrap();
+            assert_eq!(rest.lines().filter(|line| !line.is_empty()).count(), 2, "{rest}");
+            for line in rest.lines() {
+                assert!(line.is_empty() || line.starts_with("# left out: "), "{line:?}");
+                assert!(!line.contains(['\r', '\u{85}', '\u{2028}']), "{line:?}");
+            }
+        }
+    }
+
+    /// A form that is sent is lost when it is redirected, and an escaped `?` is none of a query.
+    #[test]
+    fn what_is_no_reading_is_never_redirected_by_apache() {
+        let kinds = [drop(None), substring("/a", "/b"), RuleKind::PathCase];
+        for kind in kinds {
+            let text = export(&[&rule(kind, Scope::default())], Form::Apache, false).text;
+            let (mut conditions, mut redirects) = (String::new(), 0);
+            for line in text.lines() {
+                if line.starts_with("RewriteRule") && line.contains("R=301") {
+                    assert!(conditions.contains("%{THE_REQUEST} \"^(?:GET|HEAD) "), "{text}");
+                    redirects += 1;
+                }
+                if line.starts_with("RewriteRule") {
+                    conditions.clear();
+                }
+                conditions.push_str(line);
+            }
+            assert!(redirects > 0, "{text}");
+        }
+        check(RuleKind::PathCase, Scope::default(), Form::Apache, &["(?![^? ]*%3[Ff])"]);
     }
 }

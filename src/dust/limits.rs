@@ -32,6 +32,11 @@ impl Limits {
         self.refused.0.is_empty() && self.values.is_empty()
     }
 
+    /// Returns the names of all parameters that they speak of.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.values.keys().map(String::as_str).chain(self.items.iter().map(|name| &**name))
+    }
+
     /// Returns in words what they are.
     pub fn reason(&self) -> Option<String> {
         let fewest = self.values.iter().map(|(name, values)| (values.0.len(), name)).min();

@@ -353,6 +353,7 @@ impl Rule {
         let wrong = |what: String| RuleError(format!("rule {}: {what}", self.id));
         self.rule.check().map_err(wrong)?;
         self.scope.check(&self.site).map_err(wrong)?;
+        self.limits.names().try_for_each(|name| text("parameter", name)).map_err(wrong)?;
         let expected = RuleId::of(&self.site, &self.rule, &self.scope);
         if self.id != expected {
             return Err(RuleError(format!(
@@ -770,6 +771,17 @@ mod tests {
         let (from, to) = (Host::new("a\n.example.com"), Host::new("example.com"));
         let alias = RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() };
         assert!(!of("example.com", alias, scope(None, None)));
+        let limited = |json: serde_json::Value| {
+            let at = Timestamp::ZERO;
+            let site = Site::new("example.com");
+            let mut rule = Rule::new(site, case(), Scope::default(), Source::Mined, at);
+            rule.limits = serde_json::from_value(json).unwrap();
+            rule.check().is_ok()
+        };
+        let name = "x`\nreturn 302 https://evil.example/;\n#";
+        assert!(limited(serde_json::json!({ "values": { "a%0Ab": ["1"] }, "items": ["id"] })));
+        assert!(!limited(serde_json::json!({ "values": { name: ["1"] } })));
+        assert!(!limited(serde_json::json!({ "items": [name] })));
     }
 
     #[test]

@@ -33,15 +33,32 @@ const SERVER: &str = r#"
 
 /// Returns where a server would send these hosts and targets, an empty text for nowhere.
 fn redirected(place: &Place, conf: &str, requests: &[(&str, &str)]) -> Vec<String> {
-    place.file("dust.conf", conf);
+    let lines: String = requests.iter().map(|(host, to)| format!("{host}\t{to}\n")).collect();
+    printed(place, SERVER, conf, &lines)
+}
+
+/// Does with a URL what pywb does with an entry of a rules file whose `re_type` is `sub`.
+const REPLAYER: &str = r#"
+    open my $file, '<', $ARGV[0] or die;
+    my ($match) = map { /^ +match: '(.*)'$/ ? $1 : () } <$file>;
+    $match =~ s/''/'/g;
+    while (my $url = <STDIN>) {
+        chomp $url;
+        $url =~ s|$match|($1 // '') . ($2 // '') . ($3 // '')|ge;
+        print "$url\n";
+    }
+"#;
+
+/// Returns what a program in Perl prints for lines, beside a file with this text.
+fn printed(place: &Place, program: &str, text: &str, lines: &str) -> Vec<String> {
+    place.file("exported", text);
     let mut perl = Command::new("perl")
-        .args(["-e", SERVER, "dust.conf"])
+        .args(["-e", program, "exported"])
         .current_dir(place.0.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let lines: String = requests.iter().map(|(host, to)| format!("{host}\t{to}\n")).collect();
     perl.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = perl.wait_with_output().unwrap();
     assert!(output.status.success());
@@ -51,13 +68,12 @@ fn redirected(place: &Place, conf: &str, requests: &[(&str, &str)]) -> Vec<Strin
 /// Checks that requests are redirected to what `apply` makes of their URLs, and only where it makes
 /// something else of them.
 fn check(site: &str, kind: RuleKind, requests: &[(&str, &str)]) {
+    check_in(Scope::default(), site, kind, requests);
+}
+
+fn check_in(scope: Scope, site: &str, kind: RuleKind, requests: &[(&str, &str)]) {
     let place = Place::new();
-    let at = Timestamp::ZERO;
-    let mut rule = Rule::new(Site::new(site), kind, Scope::default(), Source::Mined, at);
-    rule.state = RuleState::Enforced;
-    let file = RuleFile { format: 1, version: 1, rules: vec![rule] };
-    place.file("rules.json", &serde_json::to_string(&file).unwrap());
-    let (conf, _) = place.check(&["export", "--format", "nginx", "--rules", "rules.json"], "", 0);
+    let conf = exported(&place, scope, site, kind, "nginx");
     let urls: String = requests.iter().map(|(host, to)| format!("http://{host}{to}\n")).collect();
     let (applied, _) = place.check(&["apply", "--rules", "rules.json"], &urls, 0);
     let want: Vec<&str> = urls
@@ -66,6 +82,74 @@ fn check(site: &str, kind: RuleKind, requests: &[(&str, &str)]) {
         .map(|(url, key)| if url == key { "" } else { key })
         .collect();
     assert_eq!(redirected(&place, &conf, requests), want, "{conf}");
+}
+
+/// Returns the one rule of a file in another form.
+fn exported(place: &Place, scope: Scope, site: &str, kind: RuleKind, form: &str) -> String {
+    let at = Timestamp::ZERO;
+    let mut rule = Rule::new(Site::new(site), kind, scope, Source::Mined, at);
+    rule.state = RuleState::Enforced;
+    let file = RuleFile { format: 1, version: 1, rules: vec![rule] };
+    place.file("rules.json", &serde_json::to_string(&file).unwrap());
+    place.check(&["export", "--format", form, "--rules", "rules.json"], "", 0).0
+}
+
+/// The view was found between semicolons also where they separate nothing.
+#[test]
+fn a_view_is_looked_for_between_what_separates_parameters() {
+    let kind = RuleKind::Substring {
+        from: "/old/".to_owned(),
+        to: "/new/".to_owned(),
+        at_start: true,
+        at_end: false,
+    };
+    let scope = Scope { view: Some("a=1".to_owned()), ..Scope::default() };
+    let requests = [
+        "/old/x?a=1",
+        "/old/x?a=1&c=3",
+        "/old/x?b&a=1",
+        "/old/x?b=2;a=1",
+        "/old/x?a=1;b=2",
+        "/old/x?b=2;a=1;c=",
+        "/old/x?b;a=1",
+        "/old/x?a=1;b",
+        "/old/x?b=2;a=1&c=3",
+        "/old/x?a=1;",
+        "/old/x?a=12",
+        "/old/x?ba=1",
+        "/old/x",
+    ];
+    check_in(scope, "shop.com", kind, &requests.map(|target| ("shop.com", target)));
+}
+
+/// The parameters that are kept were looked for anywhere in a key, so `id=1` led to `id=10`, and a
+/// URL without any led to all pages below it.
+#[test]
+fn a_replayer_looks_for_what_a_url_is_without_the_parameters() {
+    let place = Place::new();
+    let names = vec!["lang".to_owned(), "sid".to_owned()];
+    let scope = Scope::default();
+    let text = exported(&place, scope, "shop.com", RuleKind::drop(names, None), "pywb");
+    let urls = [
+        "http://shop.com/x?id=1&lang=en&sid=2",
+        "http://shop.com/x?id=10&lang=en&sid=2",
+        "http://WWW.shop.com:8080/x?sid=2&id=1",
+        "http://shop.com/x?sid=1&sid=2&lang&id=1&sid=3&lang=4",
+        "http://shop.com/x?sid=1&lang=2&sid=3",
+        "http://shop.com/x?sid",
+        "http://shop.com/xyz?sid=",
+        "http://shop.com/x/deep?z=1&lang=",
+        "http://shop.com/x?sidx=1&xsid=1&slang=sid",
+        "http://shop.com/a&sid=1/b",
+        "http://shop.com/a&sid=1/b?c=1&sid=2",
+        "http://shop.com/",
+        "http://notshop.com/x?id=1&sid=2",
+        "http://shop.com.au/x?id=1&sid=2",
+    ];
+    let lines: String = urls.iter().map(|url| format!("{url}\n")).collect();
+    let (applied, _) = place.check(&["apply", "--rules", "rules.json"], &lines, 0);
+    let shown = printed(&place, REPLAYER, &text, &lines).join("\n");
+    assert_eq!(shown.to_lowercase() + "\n", applied, "{text}");
 }
 
 /// `http://victim.example` was glued to what stood behind the session, which anybody can write.
