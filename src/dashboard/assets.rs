@@ -58,6 +58,46 @@ mod tests {
         }
     }
 
+    /// A table with a state that the page did not know was not shown at all.
+    #[test]
+    fn the_page_has_a_word_for_every_state() {
+        use crate::crawl::view::HostState;
+        use crate::dust::RuleState;
+        let script = ASSETS.iter().find(|asset| asset.path == "/page.js").unwrap().text;
+        let check = |table: &str, state: serde_json::Value| {
+            let table = script.split_once(&format!("const {table} = {{")).unwrap().1;
+            let (table, _) = table.split_once("};").unwrap();
+            let state = state.as_str().unwrap();
+            let has = |key: String| table.contains(&key);
+            assert!(has(format!(" {state}: ")) || has(format!("\"{state}\": ")), "{state}");
+        };
+        let mut host = Some(HostState::Idle);
+        while let Some(state) = host {
+            check("HOST_WORDS", serde_json::to_value(state).unwrap());
+            host = match state {
+                HostState::Idle => Some(HostState::Fetching),
+                HostState::Fetching => Some(HostState::Ready),
+                HostState::Ready => Some(HostState::Waiting),
+                HostState::Waiting => Some(HostState::BackingOff),
+                HostState::BackingOff => Some(HostState::Parked),
+                HostState::Parked => Some(HostState::GivenUp),
+                HostState::GivenUp => None,
+            };
+        }
+        let mut rule = Some(RuleState::Candidate);
+        while let Some(state) = rule {
+            check("RULE_WORDS", serde_json::to_value(state).unwrap());
+            check("RULE_TONES", serde_json::to_value(state).unwrap());
+            rule = match state {
+                RuleState::Candidate => Some(RuleState::Shadow),
+                RuleState::Shadow => Some(RuleState::Enforced),
+                RuleState::Enforced => Some(RuleState::Suspended),
+                RuleState::Suspended => Some(RuleState::Retired),
+                RuleState::Retired => None,
+            };
+        }
+    }
+
     #[test]
     fn our_scripts_make_text_never_markup() {
         let ours = ASSETS.iter().filter(|asset| matches!(asset.path, "/page.js" | "/charts.js"));

@@ -125,7 +125,11 @@ function list(table, columns, rows, empty) {
   });
 }
 
+// The page may be older than the crawl that it looks at: what it does not know it shows as it is.
+const known = (words, key, otherwise) => (Object.hasOwn(words, key) ? words[key] : otherwise);
+
 const HOST_WORDS = {
+  idle: ["idle", ""],
   fetching: ["being asked", "good"],
   ready: ["ready", "good"],
   waiting: ["resting", ""],
@@ -134,9 +138,11 @@ const HOST_WORDS = {
   "given-up": ["given up", "bad"],
 };
 
+const hostWord = (host) => known(HOST_WORDS, host.state, [host.state, ""]);
+
 const HOST_COLUMNS = [
   { head: "Host", className: "text", text: (host) => host.name },
-  { head: "Now", text: (host) => HOST_WORDS[host.state][0], tone: (host) => HOST_WORDS[host.state][1] },
+  { head: "Now", text: (host) => hostWord(host)[0], tone: (host) => hostWord(host)[1] },
   { head: "Waiting", className: "number", text: (host) => number(host.backlog) },
   { head: "Fetched", className: "number", text: (host) => number(host.done) },
   { head: "Received", className: "number", text: (host) => bytes(host.bytes) },
@@ -164,7 +170,11 @@ function evidence(rule) {
 }
 
 const RULE_COLUMNS = [
-  { head: "State", text: (rule) => RULE_WORDS[rule.state], tone: (rule) => RULE_TONES[rule.state] },
+  {
+    head: "State",
+    text: (rule) => known(RULE_WORDS, rule.state, rule.state),
+    tone: (rule) => known(RULE_TONES, rule.state, ""),
+  },
   { head: "Saved", className: "number", text: (rule) => number(rule.saved) },
   { head: "Rule", className: "text", code: true, text: (rule) => rule.text },
   { head: "Evidence", className: "text", text: evidence },
