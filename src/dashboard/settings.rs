@@ -10,6 +10,9 @@ use crate::url::Host;
 /// Shortest token: 16 characters of a random text are beyond guessing over a network.
 pub(super) const TOKEN_MIN: usize = 16;
 
+/// Most connections that may be allowed: all ports of one client.
+const CONNECTIONS_MAX: usize = 1 << 16;
+
 /// Settings of the dashboard.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
@@ -22,9 +25,9 @@ pub struct Settings {
     pub token_file: PathBuf,
     /// Host names by which the dashboard may be asked for, beside addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Connections at once; further ones are closed.
+    /// Connections at once, 65536 at most; further ones are closed.
     pub connections_max: usize,
-    /// Open pages at once; each holds a connection.
+    /// Open pages at once, fewer than connections; each holds one.
     pub pages_max: usize,
 }
 
@@ -86,6 +89,10 @@ impl Settings {
                 self.pages_max
             ));
         }
+        if self.connections_max > CONNECTIONS_MAX {
+            let most = self.connections_max;
+            return Err(format!("`connections_max` is {most}: must be at most {CONNECTIONS_MAX}"));
+        }
         Ok(())
     }
 }
@@ -121,6 +128,20 @@ mod tests {
         check("192.0.2.1:8400", "", Err("`token_file` is missing"));
         check("8400", "", Err("`listen` must be an address and a port"));
         check("example.org:8400", "", Err("such as 127.0.0.1:8400"));
+    }
+
+    /// The dashboard panicked as soon as it was opened.
+    #[test]
+    fn there_is_a_bound_for_connections() {
+        let with = |connections_max: usize, pages_max: usize| {
+            let listen = "127.0.0.1:8400".to_owned();
+            Settings { listen, connections_max, pages_max, ..Settings::default() }.check()
+        };
+        assert_eq!(with(CONNECTIONS_MAX, CONNECTIONS_MAX - 1), Ok(()));
+        for (connections, pages) in [(usize::MAX, 16), (usize::MAX, usize::MAX - 1), (65_537, 1)] {
+            let said = with(connections, pages).unwrap_err();
+            assert!(said.starts_with("`connections_max`") && said.ends_with("65536"), "{said}");
+        }
     }
 
     /// They were taken, and the dashboard then refused the very name that was meant.
