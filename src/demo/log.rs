@@ -70,10 +70,11 @@ impl RequestLog {
         self.lock().arrivals.iter().cloned().collect()
     }
 
-    /// Notes the beginning of a request and returns the time since the host's last one began.
+    /// Notes the beginning of a request and returns the time since the host's last one began. That
+    /// is remembered where the host is `known` alone: anybody can name others without end.
     pub(super) fn begin(
         &self,
-        host: &Host,
+        (host, known): (&Host, bool),
         path: &str,
         address: Option<IpAddr>,
         at: Timestamp,
@@ -83,7 +84,7 @@ impl RequestLog {
         *count += 1;
         let in_flight = *count;
         state.total += 1;
-        let last = state.last.insert(host.clone(), at);
+        let last = known.then(|| state.last.insert(host.clone(), at)).flatten();
         let arrival = Arrival { host: host.clone(), path: path.to_owned(), at, in_flight, address };
         if let Some(judge) = &mut state.judge {
             judge.begin(&arrival);
@@ -251,7 +252,7 @@ mod tests {
         events.sort_by_key(|event| event.0);
         for (millis, begins, host, address) in events {
             match begins {
-                true => drop(log.begin(&host, "/", address, at(millis))),
+                true => drop(log.begin((&host, true), "/", address, at(millis))),
                 false => log.end(&host, address, at(millis)),
             }
         }
@@ -260,6 +261,24 @@ mod tests {
         assert_eq!((judgement.violations, margin), want, "{judgement:?}");
         assert_eq!(log.total(), visits.len() as u64);
         assert!(log.arrivals().len() <= 2);
+    }
+
+    #[test]
+    fn hosts_that_are_not_of_the_web_are_counted_and_not_remembered() {
+        let log = RequestLog::new(2);
+        let begin = |name: &str, known: bool, millis| {
+            let host = Host::new(name);
+            let since = log.begin((&host, known), "/", None, at(millis));
+            log.end(&host, None, at(millis));
+            since
+        };
+        begin("known.test", true, 0);
+        for n in 0..100 {
+            assert_eq!(begin(&format!("other-{n}.test"), false, n), None);
+        }
+        assert_eq!(begin("other-1.test", false, 200), None);
+        assert_eq!(begin("known.test", true, 300), Some(Duration::from_millis(300)));
+        assert_eq!((log.total(), log.lock().last.len()), (103, 1));
     }
 
     #[test]

@@ -259,7 +259,8 @@ async fn respond(
     let name = host_name(&request);
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
     let (host, now) = (Host::new(&name), shared.clock.now());
-    let since_last = shared.log.begin(&host, target, address, now);
+    let known = shared.web.site_of(&name).is_some();
+    let since_last = shared.log.begin((&host, known), target, address, now);
     let under_way = UnderWay { shared: shared.clone(), host, address };
     if request.method() != Method::GET {
         return Ok(status_only(StatusCode::METHOD_NOT_ALLOWED));

@@ -161,10 +161,11 @@ impl Fetch for SimWeb {
         let shared = &*self.shared;
         let began = shared.clock.now();
         let (host, address) = (request.url.host(), request.addresses.first().copied());
-        let since_last = shared.log.begin(&host, request.url.path_and_query(), address, began);
+        let site = shared.web.site_of(request.url.host_str());
+        let asked = (&host, site.is_some());
+        let since_last = shared.log.begin(asked, request.url.path_and_query(), address, began);
         let _under_way = UnderWay { shared, host, address };
         let https = request.url.is_https();
-        let site = shared.web.site_of(request.url.host_str());
         let served = site.is_none_or(|site| !https || site.spec.https)
             && request.url.port() == shared.web.port_for(https);
         let ask = Ask {
