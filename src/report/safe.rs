@@ -36,8 +36,8 @@ const URL_CHARS_MAX: usize = 500;
 pub(super) fn url(text: &str) -> String {
     let text = without_userinfo(text);
     let text = match text.split_once('?') {
-        None => text.into_owned(),
-        Some((path, query)) => format!("{path}?{}", hidden_values(query)),
+        None => hidden_in_path(&text),
+        Some((path, query)) => format!("{}?{}", hidden_in_path(path), hidden_values(query)),
     };
     cut(&text, URL_CHARS_MAX)
 }
@@ -80,6 +80,12 @@ fn is_secret(name: &str) -> bool {
 /// parameter may end at one.
 fn hidden_values(query: &str) -> String {
     hidden_between("&", query, |field| hidden_between(";", field, str::to_owned))
+}
+
+/// Hides the values of parameters that stand in a path, as in `/x;jsessionid=1`.
+fn hidden_in_path(path: &str) -> String {
+    let segments = path.split('/').map(|segment| hidden_between(";", segment, str::to_owned));
+    segments.collect::<Vec<_>>().join("/")
 }
 
 fn hidden_between(separator: &str, query: &str, other: impl Fn(&str) -> String) -> String {
@@ -128,6 +134,11 @@ mod tests {
         check("http://a.test/?a=1;token=X&b=2", "http://a.test/?a=1;token=[hidden]&b=2");
         check("http://a.test/?token=a;b&c=2", "http://a.test/?token=[hidden]&c=2");
         check("http://a.test/?Password=", "http://a.test/?Password=");
+        check("http://a.test/x;jsessionid=ABC", "http://a.test/x;jsessionid=[hidden]");
+        check(
+            "http://a.test/x;v=1;SID=ABC/y;k=2?sid=7&b=/;c",
+            "http://a.test/x;v=1;SID=[hidden]/y;k=2?sid=[hidden]&b=/;c",
+        );
     }
 
     #[test]
