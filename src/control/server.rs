@@ -385,25 +385,34 @@ impl Drop for Watching<'_> {
 }
 
 async fn carry_out(shared: &Shared, order: Order, by: By) -> Reply {
-    if let Order::Log { level } = &order
-        && let Err(why) = (shared.steering.log_level)(level)
-    {
-        return refusal(Kind::Usage, why);
-    }
-    let (reply, answer) = oneshot::channel();
-    let command = Command::Steer { order, by, reply };
-    let gone = || refusal(Kind::Refused, "the crawl is ending; nothing was changed");
-    match timeout(ANSWER_MAX, shared.steering.commands.send(command)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(_)) => return gone(),
-        Err(_) => return refusal(Kind::Refused, "the crawl does not listen; nothing was changed"),
-    }
-    match timeout(ANSWER_MAX, answer).await {
-        Ok(Ok(said)) => Reply::Said(said),
-        Ok(Err(_)) => refusal(
-            Kind::Refused,
-            "the crawl ended before it was done; what it had noted goes on with the next run",
-        ),
-        Err(_) => refusal(Kind::Refused, "it takes long, and goes on: see `crawler ctl status`"),
+    let mut is_sent = false;
+    let asked = async {
+        let Ok(place) = shared.steering.commands.reserve().await else {
+            return refusal(Kind::Refused, "the crawl is ending; nothing was changed");
+        };
+        // The level is changed here, and only when the loop will hear of it.
+        if let Order::Log { level } = &order
+            && let Err(why) = (shared.steering.log_level)(level)
+        {
+            return refusal(Kind::Usage, why);
+        }
+        let (reply, answer) = oneshot::channel();
+        place.send(Command::Steer { order, by, reply });
+        is_sent = true;
+        match answer.await {
+            Ok(said) => Reply::Said(said),
+            Err(_) => refusal(
+                Kind::Refused,
+                "the crawl ended before it was done; what it had noted goes on with the next run",
+            ),
+        }
+    };
+    // Both waits together: the client does not wait for longer.
+    match timeout(ANSWER_MAX, asked).await {
+        Ok(reply) => reply,
+        Err(_) if is_sent => {
+            refusal(Kind::Refused, "it takes long, and goes on: see `crawler ctl status`")
+        }
+        Err(_) => refusal(Kind::Refused, "the crawl does not listen; nothing was changed"),
     }
 }

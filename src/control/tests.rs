@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, watch};
 
@@ -21,7 +22,6 @@ struct Stage {
 
 /// Opens a socket whose orders are answered with what they are, or refused if they are to stop.
 fn stage() -> Stage {
-    let dir = tempfile::tempdir().unwrap();
     let (commands, mut inbox) = mpsc::channel(4);
     tokio::spawn(async move {
         while let Some(command) = inbox.recv().await {
@@ -34,6 +34,17 @@ fn stage() -> Stage {
             });
         }
     });
+    stage_with(commands, |level| match level {
+        "info" => Ok(()),
+        other => Err(format!("`{other}` is no level")),
+    })
+}
+
+fn stage_with(
+    commands: mpsc::Sender<Command>,
+    log_level: impl Fn(&str) -> Result<(), String> + Send + Sync + 'static,
+) -> Stage {
+    let dir = tempfile::tempdir().unwrap();
     let env = MemoryEnv::new().unwrap();
     let db = Db::open_in_memory(dir.path(), &Default::default(), &env).unwrap();
     let steering = Steering {
@@ -43,10 +54,7 @@ fn stage() -> Stage {
         archive: dir.path().join("archive"),
         clock: Arc::new(Clock::system(Timestamp::ZERO)),
         politeness: Arc::new(Rules::new(Default::default(), &Default::default())),
-        log_level: Arc::new(|level| match level {
-            "info" => Ok(()),
-            other => Err(format!("`{other}` is no level")),
-        }),
+        log_level: Arc::new(log_level),
     };
     let server = Server::open(dir.path(), steering).unwrap();
     Stage { dir, server }
@@ -83,6 +91,22 @@ async fn orders_reach_the_loop_and_answers_come_back_in_order() {
     assert!(matches!(client.ask(&Request::Status), Ok(Reply::Status(_))));
     stage.server.close("complete").await;
     assert!(!stage.dir.path().join(SOCKET).exists());
+}
+
+/// It was changed, and the answer said that nothing was.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_level_changes_only_where_the_crawl_hears_of_it() {
+    let changed = Arc::new(AtomicBool::new(false));
+    let told = changed.clone();
+    let stage = stage_with(mpsc::channel(1).0, move |_| {
+        told.store(true, Ordering::SeqCst);
+        Ok(())
+    });
+    let order = Request::Order(Order::Log { level: "info".to_owned() });
+    let said = stage.connect().ask(&order).unwrap();
+    let Reply::Said(Err(refusal)) = said else { panic!("nobody hears it") };
+    assert!(refusal.text.contains("nothing was changed"), "{}", refusal.text);
+    assert!(!changed.load(Ordering::SeqCst));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
