@@ -137,7 +137,12 @@ impl Batch {
         let limit = self.settings.file_bytes_max.get().saturating_add(1);
         let mut file = Reading { name, context: None, waiting: Vec::new(), own };
         file.context = format.map(|format| self.context(format));
-        if source.fill_buf()?.starts_with(&GZIP) {
+        // A source may give a single byte at first, as a pipe does.
+        let mut first = Vec::with_capacity(GZIP.len());
+        (&mut source).take(GZIP.len() as u64).read_to_end(&mut first)?;
+        let is_gzip = first == GZIP;
+        let source = io::Cursor::new(first).chain(source);
+        if is_gzip {
             let plain = BufReader::with_capacity(1 << 16, MultiGzDecoder::new(source).take(limit));
             self.read_plain(plain, &mut file);
         } else {
@@ -365,6 +370,9 @@ mod tests {
         let mut text = gzip(b"http://h/a\t200\n");
         text.extend(gzip(b"http://h/b\t200\n"));
         assert_eq!(check(Settings::default(), &text, None).records.len(), 2);
+        let mut batch = Batch::new(Settings::default());
+        batch.read(BufReader::with_capacity(1, &text[..]), "a.log", None).unwrap();
+        assert_eq!(batch.finish().records.len(), 2);
         text.truncate(text.len() - 9);
         let cut = check(Settings::default(), &text, None);
         assert_eq!((cut.records.len(), cut.bad), (2, 1));
