@@ -360,8 +360,9 @@ fn truncation(reason: Truncated) -> Option<&'static str> {
     }
 }
 
-/// Headers by which owners say what may be done with their texts; kept raw.
-const USAGE_HEADERS: [&str; 5] =
+/// Headers by which owners say what may be done with their texts. They are kept raw, and passed on
+/// to whoever takes the texts.
+pub const USAGE_HEADERS: [&str; 5] =
     ["content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag"];
 
 fn answer_metadata(capture: &Capture, answer: &Answer) -> WarcFields {

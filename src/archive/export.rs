@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::encode::warcinfo;
+use super::encode::{USAGE_HEADERS, warcinfo};
 use super::error::Named;
 use super::files::Listed;
 use super::reader::{Head, Record};
@@ -47,9 +47,58 @@ pub fn write_whole<T, E: From<ArchiveError>>(
         let why = std::io::ErrorKind::AlreadyExists.into();
         return Err(ArchiveError::io("create", target, why).into());
     }
+    write_part(target, write)
+}
+
+/// Writes a file as a whole likewise, in place of an earlier one. What is no file, such as a
+/// terminal or a pipe, is written to as it is.
+///
+/// # Errors
+/// What the operating system refused; the earlier file is then as it was.
+pub fn replace_whole(target: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    if is_device(target) {
+        return std::fs::write(target, bytes).named("write", target);
+    }
+    write_part(&aim(target), |mut file| file.write_all(bytes).named("write", target))
+}
+
+/// Checks that [`replace_whole`] can write a file, which it leaves as it is.
+///
+/// # Errors
+/// What the operating system refused.
+pub fn check_writable(target: &Path) -> Result<(), ArchiveError> {
+    if target.is_dir() {
+        let why = std::io::ErrorKind::IsADirectory.into();
+        return Err(ArchiveError::io("write", target, why));
+    }
+    if is_device(target) {
+        return Ok(());
+    }
+    let part = part_of(&aim(target));
+    let begun = begin(&part).named("write", target);
+    begun.and_then(|_| std::fs::remove_file(&part).named("write", target))
+}
+
+fn is_device(target: &Path) -> bool {
+    std::fs::metadata(target).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Returns the file that a link leads to, so that the link stays one.
+fn aim(target: &Path) -> PathBuf {
+    target.canonicalize().unwrap_or_else(|_| target.to_owned())
+}
+
+fn part_of(target: &Path) -> PathBuf {
     let mut part = target.as_os_str().to_owned();
     part.push(".part");
-    let part = Path::new(&part);
+    PathBuf::from(part)
+}
+
+fn write_part<T, E: From<ArchiveError>>(
+    target: &Path,
+    write: impl FnOnce(File) -> Result<T, E>,
+) -> Result<T, E> {
+    let part = &part_of(target);
     let (file, kept) = begin(part).named("create", target)?;
     let written = write(file).and_then(|written| {
         let kept = kept.sync_all().and_then(|()| std::fs::rename(part, target));
@@ -313,10 +362,6 @@ const PASSED_ON: [(&str, &str); 8] = [
     ("WARC-Refers-To-Target-URI", "revisit_of"),
     ("WARC-Record-ID", "record_id"),
 ];
-
-/// Headers by which owners say what may be done with their texts: who takes the text needs them.
-const USAGE_HEADERS: [&str; 4] =
-    ["content-usage", "content-signal", "tdm-reservation", "tdm-policy"];
 
 fn json_of(found: &Found, block: &[u8], text_max: usize) -> Value {
     let mut json = Map::new();

@@ -46,8 +46,10 @@ mod tests;
 
 pub use capture::{Capture, DnsCapture, Profile, RevisitOf};
 pub use digest::payload_digest;
+pub use encode::USAGE_HEADERS;
 pub use error::ArchiveError;
-pub use export::{Exported, export_aliases, export_cdxj, export_jsonl, export_warc, write_whole};
+pub use export::{Exported, check_writable, export_aliases, export_cdxj, export_jsonl};
+pub use export::{export_warc, replace_whole, write_whole};
 pub use files::{Position, RecordAt};
 pub use open::{Cut, Opened, is_cut_short, remove_own};
 pub use reader::{Damage, DamageKind, Extent, Head, Reader, Record, resync};

@@ -162,8 +162,10 @@ pub struct Walked {
     pub files: u64,
     /// Whole records of every type.
     pub records: u64,
-    /// Damage that was stepped over: the file and what is wrong with it.
+    /// Damage that was stepped over: the file and what is wrong with it; the first thousand.
     pub damages: Vec<(String, Damage)>,
+    /// How many there were.
+    pub damaged: u64,
 }
 
 /// Passes every record that can be replayed and is wanted to `each`, with the first `block_max`
@@ -237,6 +239,7 @@ fn walk_one(
             }
             Some(Err(damage)) => {
                 let next = behind(&listed.path_now(), &damage)?;
+                walked.damaged += 1;
                 if walked.damages.len() < DAMAGES_MAX {
                     walked.damages.push((listed.file.clone(), damage));
                 }

@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::json;
 
-use super::output::number;
+use super::output::{number, path};
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
 use super::{Answer, Common, Exit, Failed, quoted, report};
@@ -91,7 +91,7 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
             "avoided": saved.urls,
             "avoided_in_second_half": saved.late,
             "rules": saved.rules,
-            "report": page,
+            "report": path(&page),
         });
         println!("{report}");
     } else {

@@ -8,11 +8,11 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::look;
-use super::output::{bytes, number};
+use super::output::{bytes, number, path};
 use super::terminal::Stdout;
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{
-    About, ArchiveError, Exported, Selection, export_aliases, export_cdxj, export_jsonl,
+    About, ArchiveError, Exported, Selection, Walked, export_aliases, export_cdxj, export_jsonl,
     export_wacz, export_warc, write_whole,
 };
 use crate::clock::{ByteSize, Clock, Timestamp};
@@ -142,9 +142,7 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
         Failed::with(Exit::Usage, format!("--text {}: {why}; write a size as 1MB", args.text))
     })?;
     let exported = write(&config, args, format, &selection, &dir, text_max.as_len())?;
-    for (file, damage) in &exported.walked.damages {
-        eprintln!("warning: stepped over damage in {file}: {damage}");
-    }
+    tell_damage(&exported.walked);
     if exported.too_large > 0 {
         eprintln!("warning: {} records are too large and left out", number(exported.too_large));
     }
@@ -177,7 +175,8 @@ fn data_set(
     let purposes = purposes(common, &args.uses)?;
     let wanted = Wanted { selection, purposes, stated: args.stated };
     let (near, extract) = (&config.repeats.near, config.extract.clone());
-    let reader = Reader::new(dir, db.as_ref(), near, extract, config.content.clone())?;
+    let reader =
+        Reader::new(dir, db.as_ref(), &config.name, near, extract, config.content.clone())?;
     let written = match (&args.out, format) {
         (Some(target), _) if target.exists() => return Err(is_there(target)),
         (Some(target), Format::Parquet) => {
@@ -186,13 +185,14 @@ fn data_set(
         }
         (Some(target), _) => write_whole(target, |file| {
             let mut out = BufWriter::new(file);
-            let written = export_text(reader, &wanted, args.all, &mut out)?;
+            let written = export_text(reader, &wanted, args.all, &mut out, target)?;
             out.flush().map_err(|why| ArchiveError::write(target, why))?;
             Ok::<_, Failed>(written)
         })?,
         (None, _) => {
             let mut out = BufWriter::new(Stdout);
-            let written = export_text(reader, &wanted, args.all, &mut out)?;
+            let name = Path::new("standard output");
+            let written = export_text(reader, &wanted, args.all, &mut out, name)?;
             out.flush().context("write to standard output")?;
             written
         }
@@ -228,9 +228,7 @@ fn purposes(common: &Common, uses: &[Use]) -> Result<Vec<Purpose>, Failed> {
 }
 
 fn tell(common: &Common, args: &ExportArgs, written: &Written) {
-    for (file, damage) in &written.walked.damages {
-        eprintln!("warning: stepped over damage in {file}: {damage}");
-    }
+    tell_damage(&written.walked);
     if written.overflowed {
         eprintln!("warning: there are too many texts to remember; later repeats are not told");
     }
@@ -247,11 +245,11 @@ fn tell(common: &Common, args: &ExportArgs, written: &Written) {
         Some(target) if common.json => println!(
             "{}",
             json!({
-                "file": target, "records": written.rows, "bytes": written.bytes,
+                "file": path(target), "records": written.rows, "bytes": written.bytes,
                 "left_out_by_usage": written.left_out_by_usage,
                 "left_out_as_duplicates": written.left_out_as_duplicates,
                 "left_out_without_text": written.left_out_without_text,
-                "damages": written.walked.damages.len(),
+                "damages": written.walked.damaged,
             })
         ),
         Some(target) if !common.quiet => {
@@ -262,6 +260,15 @@ fn tell(common: &Common, args: &ExportArgs, written: &Written) {
     }
     for (count, why) in left_out.iter().filter(|(count, _)| *count > 0 && !common.quiet) {
         eprintln!("left out: {} {why}", number(*count));
+    }
+}
+
+fn tell_damage(walked: &Walked) {
+    for (file, damage) in &walked.damages {
+        eprintln!("warning: stepped over damage in {file}: {damage}");
+    }
+    if walked.damaged > walked.damages.len() as u64 {
+        eprintln!("warning: {} damages in all", number(walked.damaged));
     }
 }
 
@@ -348,12 +355,12 @@ fn report(common: &Common, args: &ExportArgs, exported: &Exported) {
     let Some(target) = &args.out else { return };
     if common.json {
         let report = json!({
-            "file": target,
+            "file": path(target),
             "records": exported.records,
             "bytes": exported.bytes,
             "originals": exported.originals,
             "left_out": exported.too_large,
-            "damages": exported.walked.damages.len(),
+            "damages": exported.walked.damaged,
         });
         println!("{report}");
     } else if !common.quiet {

@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Value, json};
 
+use super::output::path;
 use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{self, Config};
@@ -135,7 +136,8 @@ fn init(common: &Common, args: &InitArgs) -> Answer {
     }
     if common.json {
         let key_id = key.as_ref().map(SigningKey::id);
-        let key_file = key.as_ref().map(|_| &key_file);
+        let key_file = key.as_ref().map(|_| path(&key_file));
+        let written: Vec<String> = written.iter().map(|file| path(file)).collect();
         println!("{}", json!({ "files": written, "key": key_file, "key_id": key_id }));
     } else if !common.quiet {
         written.iter().for_each(|file| println!("wrote {}", file.display()));

@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::output::path;
 use super::{Answer, Common, Exit, Failed, quoted};
 use crate::config::{self, Config};
 use crate::frontier::PRIORITIES;
@@ -108,8 +109,8 @@ pub(super) fn init(common: &Common, args: &InitArgs) -> Answer {
     // What it has written must be right by the same judge that reads it.
     config::load(Some(&file), &[])?;
     if common.json {
-        let seeds = has_seeds.then_some(&seeds_file);
-        println!("{}", json!({ "config": file, "seeds": seeds }));
+        let seeds = has_seeds.then(|| path(&seeds_file));
+        println!("{}", json!({ "config": path(&file), "seeds": seeds }));
     } else if !common.quiet {
         println!("wrote {}", file.display());
         if !answers.seeds.is_empty() {

@@ -1,5 +1,6 @@
 //! Numbers and times for people.
 
+use std::path::Path;
 use std::time::Duration;
 
 pub(super) use crate::report::grouped as number;
@@ -30,6 +31,11 @@ pub(super) fn duration(span: Duration) -> String {
         (0, _, _) => format!("{hours}h{minutes:02}m"),
         _ => format!("{days}d{hours:02}h"),
     }
+}
+
+/// Returns a path as JSON has it; JSON is UTF-8, and what of a path is not is replaced.
+pub(super) fn path(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Returns text of the web as it may be shown on a terminal: control characters, and characters

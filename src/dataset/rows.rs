@@ -9,7 +9,7 @@ use lru::LruCache;
 
 use super::usage::{Preferences, Purpose};
 use super::{DatasetError, PAYLOAD_MAX, TEXTS_MAX, Written};
-use crate::archive::{ArchiveError, Found, Selection, walk};
+use crate::archive::{ArchiveError, Found, Selection, USAGE_HEADERS, walk};
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
 use crate::content::{self, Boilerplate, Content, SiteModel};
@@ -26,10 +26,6 @@ const SITES_HELD: usize = 256;
 
 /// Bytes of one robots value, title or language that are kept.
 const FACT_BYTES_MAX: usize = 2_048;
-
-/// Headers by which owners say what may be done with their texts.
-const USAGE_HEADERS: [&str; 5] =
-    ["content-usage", "content-signal", "tdm-reservation", "tdm-policy", "x-robots-tag"];
 
 /// One capture.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,6 +94,7 @@ pub struct Wanted {
 pub struct Reader<'a> {
     dir: &'a Path,
     db: Option<&'a Db>,
+    agent: String,
     extract: extract::Settings,
     content: Content,
     boilerplate: LruCache<Site, Arc<Boilerplate>>,
@@ -109,13 +106,14 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Prepares to read the archive in `dir`; without a state, nothing is known of boilerplate,
-    /// robots.txt and near-duplicates.
+    /// robots.txt and near-duplicates. `agent` is our product token, by which pages address us.
     ///
     /// # Errors
     /// Returns what the database says.
     pub fn new(
         dir: &'a Path,
         db: Option<&'a Db>,
+        agent: &str,
         near: &NearSettings,
         extract: extract::Settings,
         content: content::Settings,
@@ -125,6 +123,7 @@ impl<'a> Reader<'a> {
         Ok(Reader {
             dir,
             db,
+            agent: agent.to_owned(),
             extract,
             content: Content::new(content),
             boilerplate: LruCache::new(held),
@@ -216,17 +215,16 @@ impl<'a> Reader<'a> {
         row.near_cluster = self.cluster(&url);
         let (is_met, judged) = self.judged(&url)?;
         row.judged = judged;
-        let path = url.path_and_query();
         for name in USAGE_HEADERS {
             for value in found.http_headers(name) {
-                row.usage.hear("header", name, cut(&value), path);
+                row.usage.hear("header", name, cut(&value), &self.agent);
             }
         }
         if let Some(robots) = self.robots_of(&url)? {
             let signals = robots.signals().iter();
-            for signal in signals.filter(|signal| signal.scope != SignalScope::OtherGroup) {
-                row.usage.hear("robots", &signal.name, cut(&signal.value), path);
-            }
+            let signals = signals.filter(|signal| signal.scope != SignalScope::OtherGroup);
+            let lines = signals.map(|signal| (signal.name.as_str(), cut(&signal.value)));
+            row.usage.hear_robots(lines, url.path_and_query());
         }
         if row.kind != "revisit" {
             // What a robots.txt redirects to was fetched as a robots.txt, whatever it is.
@@ -253,7 +251,7 @@ impl<'a> Reader<'a> {
         let page = extract::Page { url, content_type, link_headers: &[], body: &body };
         let extracted = extract::extract(&page, &self.extract);
         for (name, content) in &extracted.meta_robots {
-            row.usage.hear("meta", name, cut(content), url.path_and_query());
+            row.usage.hear("meta", name, cut(content), &self.agent);
         }
         row.language = extracted.lang.as_deref().map(|lang| cut(lang).to_owned());
         row.title = extracted.title.as_deref().map(|title| cut(title).to_owned());

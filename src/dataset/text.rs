@@ -18,7 +18,7 @@ use super::{DatasetError, TEXTS_MAX, Written};
 use crate::archive::ArchiveError;
 
 /// Writes the texts of pages; `all` also those that are there already. Error pages, in disguise or
-/// not, are left out unless a status is asked for.
+/// not, are left out unless a status is asked for. `name` is what errors call the output.
 ///
 /// # Errors
 /// Returns what the archive, the database or the output says.
@@ -27,6 +27,7 @@ pub fn export_text(
     wanted: &Wanted,
     all: bool,
     out: &mut dyn Write,
+    name: &Path,
 ) -> Result<Written, DatasetError> {
     let mut clusters = HashSet::new();
     reader.read(wanted, |row, written| {
@@ -48,12 +49,15 @@ pub fn export_text(
             clusters.insert(cluster.clone());
         }
         let piece = piece(&row.url, text);
-        let failed = |why| ArchiveError::write(Path::new("the output"), why);
-        out.write_all(piece.as_bytes()).map_err(failed)?;
+        put(out, name, &piece)?;
         written.rows += 1;
         written.bytes += piece.len() as u64;
         Ok(true)
     })
+}
+
+fn put(out: &mut dyn Write, name: &Path, piece: &str) -> Result<(), ArchiveError> {
+    out.write_all(piece.as_bytes()).map_err(|why| ArchiveError::write(name, why))
 }
 
 fn piece(url: &str, text: &str) -> String {
@@ -72,6 +76,13 @@ fn piece(url: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_write_names_the_file() {
+        let mut full: &mut [u8] = &mut [0; 4];
+        let error = put(&mut full, Path::new("texts.txt"), "# http://a.test/").unwrap_err();
+        assert!(error.to_string().starts_with("write texts.txt: "), "{error}");
+    }
 
     #[test]
     fn no_text_can_pretend_to_be_the_head_of_another() {

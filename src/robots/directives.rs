@@ -60,34 +60,12 @@ impl Directives {
 
     /// Adds the content of a meta tag that is meant for us.
     pub fn add_tag(&mut self, content: &str) {
-        let mut parts = content.split([',', ';']).peekable();
-        while let Some(part) = parts.next() {
-            match part.split_once(':') {
-                Some((name, value)) => self.add_pair(name.trim(), value, &mut parts),
-                // Some writers use white space alone, or semicolons.
-                None => part.split_ascii_whitespace().for_each(|word| self.add(word)),
-            }
-        }
+        self.add_all(said_to_us(content, None));
     }
 
     /// Adds one value of an X-Robots-Tag header; `agent` is our product token.
     pub fn add_header(&mut self, value: &str, agent: &str) {
-        let mut for_us = true;
-        let mut parts = value.split([',', ';']).peekable();
-        while let Some(mut part) = parts.next() {
-            while let Some((name, rest)) = part.split_once(':') {
-                if takes_a_value(name.trim()) {
-                    break;
-                }
-                for_us = is_for_us(name.trim(), agent);
-                part = rest;
-            }
-            match part.split_once(':') {
-                Some((name, value)) if for_us => self.add_pair(name.trim(), value, &mut parts),
-                None if for_us => part.split_ascii_whitespace().for_each(|word| self.add(word)),
-                _ => {}
-            }
-        }
+        self.add_all(said_to_us(value, Some(agent)));
     }
 
     /// Returns the more restrictive of both.
@@ -106,6 +84,18 @@ impl Directives {
         }
     }
 
+    fn add_all<'a>(&mut self, said: Vec<Said<'a>>) {
+        for said in said {
+            match said {
+                Said::Word(word) => self.add(word),
+                Said::Until(time) => {
+                    let until = Directives { unavailable_after: time, ..Directives::default() };
+                    *self = self.and(until);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, word: &str) {
         let is = |known: &str| word.eq_ignore_ascii_case(known);
         let none = is("none");
@@ -114,29 +104,68 @@ impl Directives {
         self.noarchive |= is("noarchive") || is("nocache");
         self.noimageindex |= is("noimageindex");
     }
+}
 
-    /// Adds a directive with a value. A date may contain the comma that separates directives, so
-    /// the next part is tried along with it.
-    fn add_pair<'a>(
-        &mut self,
-        name: &str,
-        value: &str,
-        parts: &mut std::iter::Peekable<impl Iterator<Item = &'a str>>,
-    ) {
-        if !name.eq_ignore_ascii_case("unavailable_after") {
-            return;
+/// Returns the words of a meta tag or, where `name` is that of the header, of an X-Robots-Tag value
+/// which are meant for us, also those that [`Directives`] has no field for; nothing where all of it
+/// is for others.
+pub(crate) fn words_for_us<'a>(name: &str, value: &'a str, agent: &str) -> Option<Vec<&'a str>> {
+    let said = match name.trim() {
+        name if name.eq_ignore_ascii_case("x-robots-tag") => said_to_us(value, Some(agent)),
+        name if is_for_us(name, agent) => said_to_us(value, None),
+        _ => Vec::new(),
+    };
+    let word = |said| match said {
+        Said::Word(word) => Some(word),
+        Said::Until(_) => None,
+    };
+    (!said.is_empty()).then(|| said.into_iter().filter_map(word).collect())
+}
+
+/// One directive that is meant for us.
+enum Said<'a> {
+    /// A word.
+    Word(&'a str),
+    /// `unavailable_after`, with its time if it could be read.
+    Until(Option<Timestamp>),
+}
+
+/// Takes a value apart; names of robots open scopes in it where an agent is given.
+fn said_to_us<'a>(value: &'a str, agent: Option<&str>) -> Vec<Said<'a>> {
+    let mut said = Vec::new();
+    let mut for_us = true;
+    let mut parts = value.split([',', ';']).peekable();
+    while let Some(mut part) = parts.next() {
+        while let Some(agent) = agent
+            && let Some((name, rest)) = part.split_once(':')
+            && !takes_a_value(name.trim())
+        {
+            for_us = is_for_us(name.trim(), agent);
+            part = rest;
         }
-        let whole = parts.peek().map(|next| format!("{value},{next}"));
-        let time = match whole.and_then(|text| parse_date(&text)) {
-            Some(time) => {
-                parts.next();
-                Some(time)
+        match part.split_once(':') {
+            Some((name, value)) if for_us => {
+                if !name.trim().eq_ignore_ascii_case("unavailable_after") {
+                    continue;
+                }
+                // A date may contain the comma that separates directives, so the next part is
+                // tried along with it.
+                let whole = parts.peek().map(|next| format!("{value},{next}"));
+                let time = match whole.and_then(|text| parse_date(&text)) {
+                    Some(time) => {
+                        parts.next();
+                        Some(time)
+                    }
+                    None => parse_date(value),
+                };
+                said.push(Said::Until(time));
             }
-            None => parse_date(value),
-        };
-        let said = Directives { unavailable_after: time, ..Directives::default() };
-        *self = self.and(said);
+            // Some writers use white space alone, or semicolons.
+            None if for_us => said.extend(part.split_ascii_whitespace().map(Said::Word)),
+            _ => {}
+        }
     }
+    said
 }
 
 /// `robots` and `*` speak to all. A longer name than ours, such as `mybot-news`, is another robot.

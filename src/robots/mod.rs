@@ -24,8 +24,10 @@ mod rules;
 
 pub use cache::DecodeError;
 pub use directives::Directives;
+pub(crate) use directives::words_for_us;
 pub use entry::{Entry, FetchedRobots, Settings, Validators, after_fetch};
 pub use parse::product_token;
+pub(crate) use pattern::octets_matched;
 pub use rules::{Robots, Signal, SignalScope, Verdict};
 
 use crate::url::CrawlUrl;

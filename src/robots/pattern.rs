@@ -37,6 +37,17 @@ pub(super) fn normalize_url(path: &str) -> Cow<'_, [u8]> {
     }
 }
 
+/// Returns the octets of a rule's path in normal form if it matches the path and query of a URL, as
+/// the rules of a robots.txt do: of several that match the one with most octets speaks.
+pub(crate) fn octets_matched(rule: &str, path: &str) -> Option<usize> {
+    let mut pattern = Vec::new();
+    normalize_rule(rule.as_bytes(), &mut pattern);
+    let path = normalize_url(path);
+    let literal = literal(&pattern);
+    let rest = path.strip_prefix(literal)?;
+    matches_rest(&pattern[literal.len()..], rest).then_some(pattern.len())
+}
+
 /// Appends the normal form of a rule's path.
 pub(super) fn normalize_rule(path: &[u8], out: &mut Vec<u8>) {
     let (path, ends) = match path.split_last() {
@@ -364,6 +375,11 @@ mod tests {
         let table = table(rules);
         let found = table.find(&normalize_url(path)).map(|found| found.line);
         assert_eq!(found, want, "{rules:?} {path}");
+        for (line, rule) in (1..).zip(rules) {
+            let alone = octets_matched(&rule[2..], path).is_some();
+            assert!(alone || want != Some(line), "{rule} {path}");
+            assert!(!alone || want.is_some(), "{rule} {path}");
+        }
     }
 
     #[test]

@@ -51,6 +51,8 @@ fn every_place_where_an_owner_says_no_is_heard() {
     assert_eq!(heads(dir.path(), &["--for", "ai-train"]), ["free"]);
     let output = crawler(dir.path(), &["export", "--format", "jsonl", "--url", "/usage$"]);
     assert_eq!(json(&output)["content-usage"], "search=y, train-ai=n");
+    let output = crawler(dir.path(), &["export", "--format", "jsonl", "--url", "/tags$"]);
+    assert_eq!(json(&output)["x-robots-tag"], "nosnippet, noai");
 }
 
 /// Its help said that the purpose decides which preferences are obeyed, and it decided none.
@@ -94,6 +96,40 @@ fn what_a_robots_txt_leads_to_is_no_page() {
     assert_eq!(json(&output)["status"], 200, "it is in the archive all the same");
     let dir = crawl(led_away, &["/ok", "/terms"]);
     assert_eq!(heads(dir.path(), &[]).len(), 2, "where it was met it is a page");
+}
+
+/// A name of bytes that are no UTF-8 was a panic when the work was done.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_name_is_no_text_is_named_as_far_as_it_is() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let crawled = crawled();
+    let out = tempfile::tempdir().unwrap();
+    for (name, args) in [
+        (&b"a\xff.jsonl"[..], &["export", "--json", "--dir"][..]),
+        (b"a\xff.parquet", &["export", "--json", "--dir"]),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_crawler"))
+            .args(args)
+            .arg(crawled.dir.path().join("crawl"))
+            .arg("--out")
+            .arg(OsStr::from_bytes(name))
+            .current_dir(out.path())
+            .output()
+            .unwrap();
+        check(&output, 0, &[]);
+        assert!(json(&output)["file"].as_str().unwrap().starts_with("a\u{fffd}."));
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_crawler"))
+        .args(["init", "--json", "--contact", "mailto:me@example.org", "--config"])
+        .arg(OsStr::from_bytes(b"c\xff.toml"))
+        .current_dir(out.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    check(&output, 0, &[]);
+    assert_eq!(json(&output)["config"], "c\u{fffd}.toml");
 }
 
 /// After `kill -9` the newest file has its records and is named `.open`.

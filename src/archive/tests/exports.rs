@@ -65,6 +65,18 @@ async fn each_condition_of_a_selection_narrows_it() {
     check(&|s| s.since = Some(START.plus(std::time::Duration::from_secs(60))), 3);
 }
 
+/// The list of damages is bounded, and so was their number.
+#[test]
+fn all_damages_are_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = "WARC/1.1\r\nWARC-Type: resource\r\nWARC-Target-URI: http://a.test/\r\n\
+                  WARC-Date: 2026-01-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:0>\r\n\
+                  Content-Type: text/plain\r\nContent-Length: 1\r\n\r\nx\r\n\r\n";
+    fs::write(dir.path().join("a.warc"), format!("damage\r\n\r\n{record}").repeat(1_200)).unwrap();
+    let walked = walk(dir.path(), &Selection::default(), 9, |_, _| Ok(())).unwrap();
+    assert_eq!((walked.damages.len(), walked.damaged), (1_000, 1_200), "{}", walked.records);
+}
+
 #[tokio::test]
 async fn a_new_warc_holds_the_wanted_records_and_what_belongs_to_them() {
     let dir = tempfile::tempdir().unwrap();
