@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::output::number;
 use super::{Answer, Common, Exit, Failed, look};
+use crate::archive::replace_whole;
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Loaded};
 use crate::report::{Input, Report, Setting, build};
@@ -82,9 +83,7 @@ pub(super) fn write(
 ) -> Result<PathBuf, Failed> {
     let file = out.map_or_else(|| config.dir.join("report.html"), Path::to_owned);
     // A reader of the earlier report never sees half of the new one.
-    let part = PathBuf::from(format!("{}.part", file.display()));
-    let wrote = std::fs::write(&part, report.html()).and_then(|()| std::fs::rename(&part, &file));
-    wrote.with_context(|| {
+    replace_whole(&file, report.html().as_bytes()).with_context(|| {
         let file = file.display();
         format!("failed to write {file}; name another file with --out FILE")
     })?;
@@ -96,8 +95,7 @@ fn write_tables(report: &Report, dir: &Path) -> Result<(), Failed> {
         .with_context(|| format!("failed to make the directory {}", dir.display()))?;
     for table in report.tables() {
         let file = dir.join(format!("{}.csv", table.id));
-        std::fs::write(&file, table.csv())
-            .with_context(|| format!("failed to write {}", file.display()))?;
+        replace_whole(&file, table.csv().as_bytes())?;
         let (rows, total) = (table.rows.len() as u64, table.total);
         if rows < total {
             eprintln!("{} has {} of {} rows", file.display(), number(rows), number(total));
@@ -122,7 +120,7 @@ fn settings(config: &Config) -> Vec<Setting> {
 pub(super) fn note_settings(config: &Config) {
     let file = config.dir.join("log").join(SETTINGS_FILE);
     let text = json!(settings(config)).to_string();
-    if let Err(error) = std::fs::write(&file, text) {
+    if let Err(error) = replace_whole(&file, text.as_bytes()) {
         let file = file.display();
         tracing::warn!(%error, "the report will lack the settings of this run: {file}");
     }

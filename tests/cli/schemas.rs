@@ -257,7 +257,10 @@ fn of_rules(place: &Path) -> Vec<(&'static str, Vec<String>)> {
         ("dust explain", words(&format!("--dir demo-crawl {url}"))),
         ("dust mine", words("--site https://example.org access.log")),
         ("dust validate", words(&format!("rules.json --log access.log --fetch live {log}"))),
+        ("dust mine --mode paper", words("--site https://example.org access.log")),
         ("dust export", words("--format nginx --dir demo-crawl")),
+        ("dust export", words("--dir demo-crawl")),
+        ("dust export", words("--format pywb --out fuzzy.yaml --dir demo-crawl")),
         ("dust import", words("rules.json --dir other")),
         ("dust disable", words(&format!("{id} --dir demo-crawl"))),
     ]

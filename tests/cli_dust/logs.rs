@@ -95,6 +95,75 @@ fn what_holds_no_lines_stops_nothing_and_what_is_all_wrong_is_said_once() {
     place.check(&[&paper[..], &site].concat(), "", 0);
 }
 
+/// They were passed over in silence, and `0 URLs` was a success.
+#[test]
+fn what_is_no_url_is_counted_and_no_log_when_nothing_is_left() {
+    let place = Place::new();
+    let lines = "ftp://a.example/\t200\t5\nno url\t200\t6\n";
+    place.file("none.tsv", lines);
+    place.file("some.tsv", &format!("{lines}http://a.example/\t200\t7\n"));
+    let (_, err) = place.check(&["mine", "none.tsv"], "", NOTHING);
+    assert!(err.contains("2 entries left out") && err.contains("ftp://a.example/"), "{err}");
+    let (_, err) = place.check(&["mine", "some.tsv"], "", 0);
+    assert!(err.contains("2 entries left out"), "{err}");
+}
+
+/// What stood behind the host became a part of every URL.
+#[test]
+fn a_site_of_a_log_is_scheme_host_and_port() {
+    let place = Place::new();
+    place.file("access.log", &access_log(30));
+    for bad in [
+        "https://s.example/path",
+        "https://s.example?a=1",
+        "https://me@s.example",
+        "ftp://s.example",
+        "https://",
+        "https:",
+        "a b",
+        "",
+    ] {
+        let (_, err) = place.check(&["mine", "--site", bad, "access.log"], "", USAGE);
+        assert!(err.contains("--site") && err.contains("https://example.org"), "{bad}: {err}");
+    }
+    for good in ["https://s.example", "https://s.example:8443/", "s.example", "http://[::1]:80"] {
+        place.check(&["mine", "--site", good, "access.log"], "", 0);
+    }
+}
+
+/// Hours of fetching were lost, or a file with half of the rules was left.
+#[test]
+fn a_rule_file_that_cannot_be_written_is_told_before_anything_is_read() {
+    let place = Place::new();
+    place.file("access.log", &access_log(30));
+    let (rules, _) = rule_file(&place, "candidate");
+    std::fs::create_dir(place.path("folder")).unwrap();
+    for out in ["no/such/place.json", "folder"] {
+        let site = ["--site", "http://forum.example", "--rules", out];
+        for args in [
+            &["mine", "missing.log"][..],
+            &["mine", "--mode", "paper", "missing.log"],
+            &[
+                "validate",
+                name(&rules),
+                "--log",
+                "missing.log",
+                "--fetch",
+                "proxy=http://127.0.0.1:9",
+            ],
+        ] {
+            let output = place.run(&[args, &site].concat(), "");
+            let err = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success() && err.contains(out), "{args:?}: {err}");
+            assert!(!err.contains("missing.log"), "{args:?}: {err}");
+        }
+    }
+    let mine = ["mine", "--site", "http://forum.example", "access.log", "--rules", "out.json"];
+    place.check(&mine, "", 0);
+    place.check(&["rules", "--rules", "out.json"], "", 0);
+    assert!(!place.path("out.json.part").exists());
+}
+
 /// URLs whose text no log tells were not drawn, and rules that touch nothing else "not met".
 #[test]
 fn rules_are_proved_on_a_log_that_tells_no_sizes() {

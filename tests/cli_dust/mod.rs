@@ -283,6 +283,32 @@ fn rules_are_exported_for_other_programs() {
     place.check(&["rules", "--rules", "again.json"], "", 0);
 }
 
+/// `0 rules written` was a success, also for a site that was misspelt.
+#[test]
+fn where_there_is_no_rule_of_a_site_nothing_is_exported() {
+    let place = Place::new();
+    let (rules, _) = rule_file(&place, "candidate");
+    let export = |more: &[&str], code| {
+        place.check(&[&["export", "--rules", name(&rules), "--site"], more].concat(), "", code).1
+    };
+    assert!(export(&["nothere.example"], NOTHING).contains("no rules of nothere.example"));
+    assert!(export(&["forum.example"], NOTHING).contains("--any"));
+    assert!(export(&["forum.example", "--any"], 0).contains("1 rules written"));
+}
+
+/// With a file it printed nothing, and without a form the rules and not what was left out.
+#[test]
+fn an_export_says_in_json_what_it_wrote() {
+    let place = Place::new();
+    let (rules, _) = rule_file(&place, "enforced");
+    let export = |more: &[&str]| place.json(&[&["export", "--rules", name(&rules)], more].concat());
+    let said = export(&["--out", "again.json"]);
+    assert_eq!((&said["written"], &said["file"]), (&1.into(), &"again.json".into()), "{said}");
+    let file = std::fs::read_to_string(place.path("again.json")).unwrap();
+    assert_eq!(export(&[])["text"], file);
+    assert_eq!(export(&["--format", "pywb"])["left_out"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn crawl_logs_gzip_and_archives_are_read() {
     let place = Place::new();

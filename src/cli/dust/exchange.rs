@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::{Answer, Common, Exit, decide};
+use super::super::output::path;
+use super::{Answer, Common, Exit, Failed, decide};
 use crate::dust::export::{self, Form};
 use crate::dust::rule::FORMAT;
-use crate::dust::{Rule, RuleBook, RuleFile, RuleState};
+use crate::dust::{RuleBook, RuleFile, RuleState};
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -17,7 +18,9 @@ Examples:
   crawler dust export --format clean-param --site example.org >> robots.txt
 
 Rules that a format cannot express, or that hold in some parts of their site or for some values
-alone, are named on standard error and in a comment.";
+alone, are named on standard error and in a comment.
+
+Exit codes: 0 written, 3 there is no such rule.";
 
 const IMPORT_EXAMPLES: &str = "\
 Examples:
@@ -74,12 +77,19 @@ pub(in crate::cli) struct ImportArgs {
 
 /// Exports.
 pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
-    let rules = super::rules_of(common, args.rules.as_ref())?;
-    let rules: Vec<Rule> = rules
-        .into_iter()
-        .filter(|rule| args.any || rule.state == RuleState::Enforced)
-        .filter(|rule| args.site.as_ref().is_none_or(|site| rule.site.as_str() == site))
-        .collect();
+    let mut rules = super::rules_of(common, args.rules.as_ref())?;
+    if let Some(site) = &args.site {
+        rules.retain(|rule| rule.site.as_str() == site);
+        if rules.is_empty() {
+            let why = format!("there are no rules of {site}; `crawler dust rules` lists them");
+            return Err(Failed::with(Exit::Nothing, why));
+        }
+    }
+    rules.retain(|rule| args.any || rule.state == RuleState::Enforced);
+    if let Some(site) = args.site.as_ref().filter(|_| rules.is_empty()) {
+        let why = format!("no rule of {site} is in force; --any takes rules in any state");
+        return Err(Failed::with(Exit::Nothing, why));
+    }
     let form = match args.format {
         FormatName::Json => None,
         FormatName::Nginx => Some(Form::Nginx),
@@ -106,12 +116,18 @@ pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
     let written = count - left_out.len();
     match &args.out {
         Some(file) => super::write(file, text.as_bytes())?,
-        None if common.json && form.is_some() => {
-            let left_out: Vec<_> =
-                left_out.iter().map(|(id, why)| json!({ "rule": id, "why": why })).collect();
-            println!("{}", json!({ "written": written, "left_out": left_out, "text": text }));
+        None if !common.json => print!("{text}"),
+        None => {}
+    }
+    if common.json {
+        let left_out: Vec<_> =
+            left_out.iter().map(|(id, why)| json!({ "rule": id, "why": why })).collect();
+        let mut said = json!({ "written": written, "left_out": left_out });
+        match &args.out {
+            Some(file) => said["file"] = path(file).into(),
+            None => said["text"] = text.into(),
         }
-        None => print!("{text}"),
+        println!("{said}");
     }
     if !common.quiet {
         eprintln!("{written} rules written, {} left out", left_out.len());

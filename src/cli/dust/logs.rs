@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::output::number;
+use super::super::output::{number, plain as plain_text};
 use super::texts::Texts;
 use super::{Exit, Failed};
 use crate::archive::{Found, Walked, walk_file};
@@ -93,6 +93,7 @@ pub(super) fn read(
     files: &[PathBuf],
     mut texts: Option<&mut Texts>,
 ) -> Result<Logs, Failed> {
+    args.check()?;
     let settings = input::Settings { site: args.site.clone(), ..input::Settings::default() };
     let mut batch = Batch::new(settings);
     let mut logs = Logs::default();
@@ -118,6 +119,25 @@ pub(super) fn read(
 }
 
 impl LogArgs {
+    /// Checks that the base of the URLs is one: what else stood in it would be a part of every URL.
+    fn check(&self) -> Result<(), Failed> {
+        let Some(site) = &self.site else { return Ok(()) };
+        let plain = site.strip_suffix('/').unwrap_or(site);
+        let rest = plain.split_once("://").map_or(plain, |(_, rest)| rest);
+        let whole =
+            if rest.len() < plain.len() { plain.to_owned() } else { format!("http://{rest}") };
+        let is_bare =
+            !rest.contains(['/', '?', '#', '@', '\\']) && !site.contains(char::is_whitespace);
+        if is_bare && !rest.ends_with(':') && CrawlUrl::parse(&whole).is_ok() {
+            return Ok(());
+        }
+        let why = format!(
+            "--site {}: write scheme, host and port, such as https://example.org",
+            plain_text(site)
+        );
+        Err(Failed::with(Exit::Usage, why))
+    }
+
     fn holds_warc(&self, file: &Path) -> bool {
         self.format == FormatName::Warc || self.format == FormatName::Auto && is_warc(file)
     }
@@ -304,7 +324,7 @@ impl Logs {
     }
 
     fn note_damages(&mut self, walked: &Walked) {
-        self.damaged += walked.damages.len() as u64;
+        self.damaged += walked.damaged;
         let damages = walked.damages.iter().take(DAMAGES_MAX.saturating_sub(self.damages.len()));
         self.damages.extend(damages.map(|(file, damage)| format!("{file}: {damage}")));
     }
@@ -351,8 +371,12 @@ impl Logs {
         Ok(())
     }
 
-    /// Returns what the online miner takes: crawl logs as they are, records by size or sketch.
-    pub(super) fn into_observations(self) -> Vec<Observation> {
+    /// Returns what the online miner takes: crawl logs as they are, records by size or sketch. What
+    /// is no URL is counted on standard error.
+    ///
+    /// # Errors
+    /// Fails if nothing is left without it.
+    pub(super) fn into_observations(self) -> Result<Vec<Observation>, Failed> {
         let mut all = Vec::from(self.observations);
         tell_texts_of_revisits(&mut all);
         let hash = |url: &CrawlUrl| xxh3_64(url.as_str().as_bytes());
@@ -360,8 +384,13 @@ impl Logs {
         for (at, seen) in all.iter().enumerate() {
             told.entry(hash(&seen.url)).or_insert(at);
         }
+        let (mut no_urls, mut first) = (0u64, None);
         for record in self.collected.records {
-            let Some(seen) = of_record(&record) else { continue };
+            let Some(seen) = of_record(&record) else {
+                no_urls += 1;
+                first.get_or_insert(record.url);
+                continue;
+            };
             match told.get(&hash(&seen.url)).and_then(|at| all.get_mut(*at)) {
                 None => all.push(seen),
                 // Of what the crawl did not read, another log may tell the text.
@@ -371,7 +400,16 @@ impl Logs {
                 Some(_) => {}
             }
         }
-        all
+        if let Some(first) = first {
+            let (many, first) = (number(no_urls), plain_text(&first).into_owned());
+            eprintln!(
+                "{many} entries left out: they are no URLs of http or https, such as {first}"
+            );
+            if all.is_empty() {
+                return Err(Failed::with(Exit::Nothing, "nothing could be read: there is no URL"));
+            }
+        }
+        Ok(all)
     }
 }
 

@@ -104,6 +104,7 @@ fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
         return Err(Failed::with(Exit::Usage, what));
     }
     args.fetch.check()?;
+    super::check_writable(args.rules.as_deref())?;
     let config = common.load(&[])?.config;
     let logs = logs::read(&args.log, &args.files, None)?;
     logs.report(common.quiet)?;
@@ -148,11 +149,12 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         return Err(Failed::with(Exit::Usage, what));
     }
     args.fetch.check()?;
+    super::check_writable(args.rules.as_deref())?;
     let config = common.load(&[])?.config;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.log, &args.files, Some(&mut texts))?;
     logs.report(common.quiet)?;
-    let observations = logs.into_observations();
+    let observations = logs.into_observations()?;
     let untold = observations.iter().filter(|seen| seen.tells_nothing()).count() as u64;
     if untold > 0 && !common.quiet {
         eprintln!("{} URLs tell nothing of their text: rules are found by others", number(untold));

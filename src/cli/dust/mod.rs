@@ -19,6 +19,7 @@ use clap::Subcommand;
 pub(super) use self::decide::decide_one;
 use super::look;
 use super::{Answer, Common, Exit, Failed};
+use crate::archive;
 use crate::clock::{Clock, Timestamp};
 use crate::config::Config;
 use crate::crawl::learned;
@@ -71,10 +72,14 @@ fn read(file: &Path) -> Result<Vec<u8>, Failed> {
     Ok(std::fs::read(file).with_context(|| format!("failed to read {}", file.display()))?)
 }
 
-/// Writes a file whole.
+/// Writes a file whole, or leaves it as it was.
 fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
-    std::fs::write(file, bytes).with_context(|| format!("failed to write {}", file.display()))?;
-    Ok(())
+    Ok(archive::replace_whole(file, bytes)?)
+}
+
+/// Checks that a file can be written, before hours of fetching for it.
+fn check_writable(file: Option<&Path>) -> Result<(), Failed> {
+    Ok(file.map_or(Ok(()), archive::check_writable)?)
 }
 
 /// Reads a rule file.

@@ -53,10 +53,11 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
         return Err(nothing());
     }
     args.fetch.check()?;
+    super::check_writable(args.rules.as_deref())?;
     let mut texts = Texts::new(&config);
     let logs = logs::read(&args.how, &args.log, Some(&mut texts))?;
     logs.report(common.quiet)?;
-    let observations = logs.into_observations();
+    let observations = logs.into_observations()?;
     let mut pages = args.fetch.pages(&config, texts)?.ok_or_else(nothing)?;
     pages.learn_sites(&observations);
     let mut settings = config.dust.book();
