@@ -195,14 +195,16 @@ impl State {
         // Pages change between two fetches, and so does what is known of their site's boilerplate:
         // before a rule is blamed, what stands for the URL is looked at again. So it is where the
         // two are much alike, unless it is known how far the pages of this site change.
-        // A page that came before the model of its site may have more words than were told then.
+        // A page that came before the model of its site may have more words than were told then, or
+        // a main text that was not known.
         let is_distrusted = set.distrusts(&told.rules) && !known.is_mute();
         let doubt = match differs {
             true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
             false => {
                 let own_words = known.own_words(audited, changes_by);
                 let asks = own_words.is_some() && self.checks.is_unknown(url);
-                (asks || told.lacks.is_some()).then_some(Doubt::LooksTwice)
+                let may_tell = known.is_before_model() && audited.can_testify();
+                (asks || may_tell || told.lacks.is_some()).then_some(Doubt::LooksTwice)
             }
         };
         match doubt {
@@ -316,8 +318,10 @@ impl State {
                 // have them too.
                 let is_much = known.has_text_of(audited, changes_by)
                     && known.differs_beyond(audited, changes_by);
+                let is_beside = known.differs_beside_text(audited, &change);
                 found = match self.checks.note_words(all, text, (change, changes_by)) {
                     Words::Label => Finding::Same,
+                    Words::Own if is_beside => Finding::Unclear,
                     Words::Own => Finding::Failed,
                     Words::Other | Words::Each if is_much => Finding::Failed,
                     // Where pages stand still, and these words are in the text and not beside it,
@@ -490,6 +494,9 @@ impl State {
             self.checks.looked_twice(url, is_stable, words);
         }
         let changes_by = self.checks.changes_by(url);
+        if told.known.is_before_model() && now_shown.can_testify() {
+            told.known = now_shown;
+        }
         if is_page && !now_shown.is_contradicted_by(told.audited) {
             let known = told.known;
             let holds = !known.is_contradicted_by(now_shown) && !known.differs_from(now_shown);
@@ -820,6 +827,19 @@ mod tests {
             bench.fetch(holder.as_str(), page(0..300), None);
             assert_eq!(bench.look(shown)[0], want);
             assert!(!bench.state.is_compared(holder.fingerprint()), "once");
+        }
+    }
+
+    /// Nothing was compared with the first pages of a site, whose main text was not known, and what
+    /// they stood for wrongly said nothing of the rule.
+    #[test]
+    fn a_page_that_came_before_the_model_of_its_site_is_looked_at_again() {
+        let Fetched::Page { digest, bag, junk, .. } = page(0..300) else { panic!("a page") };
+        let early = Fetched::Page { text: Text::Unknown, digest, bag, junk };
+        for (shown, want) in [(page(0..300), (1, 0)), (page(1_000..1_300), (0, 1))] {
+            let mut bench = Bench::new("http://a.example/d?id=7", done(early, false));
+            bench.fetch("http://a.example/d?id=7&sid=1", shown, None);
+            assert_eq!(bench.look(page(0..300))[0], want);
         }
     }
 

@@ -91,6 +91,12 @@ impl Fetched {
         }
     }
 
+    /// Returns true for a page with words of which it is not known what its main text is: it came
+    /// before the model of its site.
+    pub(crate) fn is_before_model(self) -> bool {
+        matches!(self, Fetched::Page { text: Text::Unknown, bag: Some(_), junk: false, .. })
+    }
+
     /// Returns true where others can be compared with what this shows.
     pub(crate) fn can_testify(self) -> bool {
         self.words().is_some() || self.has_bytes()
@@ -169,6 +175,12 @@ impl Fetched {
         let change = a.change_to(&b);
         let is_more = change.words() > OWN_WORDS_MAX + changes_by;
         (is_more && agreement(self, other) == Finding::Same).then_some(change)
+    }
+
+    /// Returns true where two pages of one main text differ beside it by no more words than a title
+    /// has, as by the link to the page that comes next.
+    pub(crate) fn differs_beside_text(self, other: Fetched, change: &Change) -> bool {
+        change.words() <= TITLE_WORDS_MAX && self.text().is_some() && self.text() == other.text()
     }
 
     /// Returns the sketch of the main text of a page that can bear witness.
