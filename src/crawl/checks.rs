@@ -982,7 +982,7 @@ impl State {
             {
                 known
             }
-            _ => self.to_measure(set, rule, done)?,
+            _ => self.what_to_measure(set, rule, done)?,
         };
         let open = open_of(&measuring);
         let step = match (open, done) {
@@ -1032,7 +1032,7 @@ impl State {
     /// Looks at what a rule hides, for what of it is to be fetched: first what would not be
     /// suppressed by now; within that, and within the rest, what is rare or what came last.
     /// Nothing is fetched from a host that is closed, and says nothing.
-    fn to_measure(
+    fn what_to_measure(
         &mut self,
         set: &RuleSet,
         rule: RuleId,

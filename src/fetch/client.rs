@@ -181,7 +181,7 @@ impl HyperFetch {
                 }
             }
         } else {
-            Wire::Http1(stream)
+            Wire::Http1(Box::new(stream))
         };
         Ok(Link { wire, address, tls })
     }
@@ -196,10 +196,10 @@ impl HyperFetch {
         visit.address = Some(address);
         let (parts, wire) = match wire {
             Wire::Http1(stream) => {
-                let opened = Http1::open(stream, &self.settings).await;
+                let opened = Http1::open(*stream, &self.settings).await;
                 let mut http1 = opened.map_err(|error| Broken::unopened(&error))?;
                 let parts = self.exchange1(request, &mut http1, visit).await?;
-                (parts, http1.into_stream().map(Wire::Http1))
+                (parts, http1.into_stream().map(|stream| Wire::Http1(Box::new(stream))))
             }
             Wire::Http2(mut http2) => {
                 let parts = self.exchange2(request, &mut http2, visit).await?;

@@ -27,7 +27,7 @@ pub(super) struct Link {
 /// A connection by its protocol.
 #[derive(Debug)]
 pub(super) enum Wire {
-    Http1(Stream),
+    Http1(Box<Stream>),
     Http2(Http2),
 }
 
