@@ -151,8 +151,8 @@ struct Measuring {
     trust: Trust,
 }
 
-/// What a look at a URL that was set aside shows.
-enum Look {
+/// What is found of a URL that was set aside.
+enum SetAside {
     /// That it is in doubt.
     Doubtful(Open),
     /// Nothing: it is on its way already, or nothing is fetched from its host.
@@ -207,7 +207,7 @@ pub(super) struct Checks {
     changes: BTreeMap<Vec<RuleId>, Changes>,
     /// Pages that wait and stand for a form that was fetched before them, which they are compared
     /// with in their turn.
-    owed: HashMap<Fingerprint, Fingerprint>,
+    came_before: HashMap<Fingerprint, Fingerprint>,
     /// How many pages with the words of the one that the same rules make them show its parts.
     parts: BTreeMap<Vec<RuleId>, Parts>,
     /// Of each rule and view, what other forms of pages do that keep something back.
@@ -333,20 +333,20 @@ impl Checks {
     }
 
     /// Notes that a form of a page which waits was fetched before it.
-    pub(super) fn compare_later(&mut self, page: Fingerprint, form: Fingerprint) {
-        if self.owed.len() < AWAITED_MAX {
-            self.owed.insert(page, form);
+    pub(super) fn note_came_before(&mut self, page: Fingerprint, form: Fingerprint) {
+        if self.came_before.len() < AWAITED_MAX {
+            self.came_before.insert(page, form);
         }
     }
 
     /// Returns true for a page of which a form was fetched before it.
-    pub(super) fn owes(&self, page: Fingerprint) -> bool {
-        self.owed.contains_key(&page)
+    pub(super) fn has_come_before(&self, page: Fingerprint) -> bool {
+        self.came_before.contains_key(&page)
     }
 
     /// Returns the form that was fetched before a page, once.
-    pub(super) fn owed_to(&mut self, page: Fingerprint) -> Option<Fingerprint> {
-        self.owed.remove(&page)
+    pub(super) fn take_came_before(&mut self, page: Fingerprint) -> Option<Fingerprint> {
+        self.came_before.remove(&page)
     }
 
     /// Returns true where the check of a URL is awaited.
@@ -872,9 +872,9 @@ impl State {
                 continue;
             }
             match self.look_at(set, *own, *by)? {
-                Look::Doubtful(one) => open.push(one),
-                Look::Passed => is_clean = false,
-                Look::Proved => {}
+                SetAside::Doubtful(one) => open.push(one),
+                SetAside::Passed => is_clean = false,
+                SetAside::Proved => {}
             }
         }
         if open.is_empty() {
@@ -919,11 +919,11 @@ impl State {
         set: &RuleSet,
         own: Fingerprint,
         by: Fingerprint,
-    ) -> Result<Look, DbError> {
-        let Some(record) = urls::get(&self.db, own)? else { return Ok(Look::Proved) };
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(Look::Proved) };
+    ) -> Result<SetAside, DbError> {
+        let Some(record) = urls::get(&self.db, own)? else { return Ok(SetAside::Proved) };
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(SetAside::Proved) };
         if self.checks.awaits(own) || !self.is_host_open(&url.host())? {
-            return Ok(Look::Passed);
+            return Ok(SetAside::Passed);
         }
         let united = self.united_by(set, &url, by)?;
         let is_doubtful = !united.all.is_empty() && !united.is_proved(set);
@@ -935,7 +935,7 @@ impl State {
             waits_in_vain = waits && !self.is_host_open(&stands.host())?;
         }
         if !is_doubtful && !waits_in_vain {
-            return Ok(Look::Proved);
+            return Ok(SetAside::Proved);
         }
         // Suppressed again in favour of what is never fetched, it would come back for ever.
         let proved = set.proved_key(&url).filter(|_| !waits_in_vain);
@@ -949,7 +949,7 @@ impl State {
         let (is_mute, places) = (!self.can_testify(by)?, set.open_at(&united.url, &united.rules));
         let in_doubt = set.in_doubt(&united.url, &united.rules);
         let rules = united.rules;
-        Ok(Look::Doubtful(Open { is_held, is_mute, own, by, rules, in_doubt, places }))
+        Ok(SetAside::Doubtful(Open { is_held, is_mute, own, by, rules, in_doubt, places }))
     }
 
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
