@@ -627,16 +627,12 @@ impl State {
 
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
     pub(super) fn await_audit(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId]) {
-        if !self.checks.awaits(url) && self.checks.awaited.len() < AWAITED_MAX {
-            self.checks.begin(url, by, rules, Why::Told);
-        }
+        self.await_since(url, by, rules, Why::Told);
     }
 
-    /// Notes that a URL is fetched to measure rules, so that it is when its turn comes too: by then
-    /// more is hidden.
-    fn draw(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId]) {
+    fn await_since(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId], why: Why) {
         if !self.checks.awaits(url) && self.checks.awaited.len() < AWAITED_MAX {
-            self.checks.begin(url, by, rules, Why::Drawn);
+            self.checks.begin(url, by, rules, why);
         }
     }
 
@@ -718,7 +714,8 @@ impl State {
     ) -> Result<bool, DbError> {
         let is_measured = self.is_measured(set, united, by)?;
         if is_measured {
-            self.draw(own, by, &united.rules);
+            // More is hidden when its turn comes, and it would be drawn no more.
+            self.await_since(own, by, &united.rules, Why::Drawn);
         }
         Ok(is_measured)
     }
@@ -836,13 +833,10 @@ impl State {
         Ok(!self.is_host_open(from)? || !self.is_host_open(to)?)
     }
 
-    /// Returns true for a known URL of a host that is not closed.
-    fn is_open(&mut self, url: Fingerprint) -> Result<bool, DbError> {
-        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
-        match CrawlUrl::parse(&record.url) {
-            Ok(url) => self.is_host_open(&url.host()),
-            Err(_) => Ok(false),
-        }
+    /// Returns a URL that is known by its record.
+    fn url_of(&self, own: Fingerprint) -> Result<Option<CrawlUrl>, DbError> {
+        let record = urls::get(&self.db, own)?;
+        Ok(record.and_then(|record| CrawlUrl::parse(&record.url).ok()))
     }
 
     fn is_host_open(&mut self, host: &Host) -> Result<bool, DbError> {
@@ -920,8 +914,7 @@ impl State {
         own: Fingerprint,
         by: Fingerprint,
     ) -> Result<SetAside, DbError> {
-        let Some(record) = urls::get(&self.db, own)? else { return Ok(SetAside::Proved) };
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(SetAside::Proved) };
+        let Some(url) = self.url_of(own)? else { return Ok(SetAside::Proved) };
         if self.checks.awaits(own) || !self.is_host_open(&url.host())? {
             return Ok(SetAside::Passed);
         }
@@ -1019,7 +1012,11 @@ impl State {
     fn still_owed(&self, set: &RuleSet, mut known: Measuring) -> Result<Measuring, DbError> {
         let (mut owed, mut rest) = (VecDeque::new(), VecDeque::new());
         for (url, by) in known.next.drain(..known.owed.min(known.next.len())) {
-            let into = if self.would_be_fetched(set, url, by)? { &mut owed } else { &mut rest };
+            let is_owed = match self.url_of(url)? {
+                Some(form) => self.would_be_fetched(set, &form, by)?,
+                None => false,
+            };
+            let into = if is_owed { &mut owed } else { &mut rest };
             into.push_back((url, by));
         }
         known.owed = owed.len();
@@ -1044,11 +1041,12 @@ impl State {
         let all_len = all.len();
         for (url, by) in all {
             let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
-            if !self.is_open(url)? {
+            let Some(form) = self.url_of(url)? else { continue };
+            if !self.is_host_open(&form.host())? {
                 continue;
             }
             *forms.entry(by).or_default() += 1;
-            let into = if self.would_be_fetched(set, url, by)? { &mut owed } else { &mut rows };
+            let into = if self.would_be_fetched(set, &form, by)? { &mut owed } else { &mut rows };
             into.push((how.at, url, by));
         }
         let hidden = forms.into_values().map(audited_of).sum::<f64>() as usize;
@@ -1079,25 +1077,11 @@ impl State {
     fn would_be_fetched(
         &self,
         set: &RuleSet,
-        url: Fingerprint,
+        url: &CrawlUrl,
         by: Fingerprint,
     ) -> Result<bool, DbError> {
-        match self.hidden_by(set, url, by)? {
-            Some(united) if !united.rules.is_empty() => self.is_measured(set, &united, by),
-            _ => Ok(false),
-        }
-    }
-
-    /// Returns what [`State::united_by`] says of a suppressed URL; `None` where it has no record.
-    fn hidden_by(
-        &self,
-        set: &RuleSet,
-        own: Fingerprint,
-        by: Fingerprint,
-    ) -> Result<Option<United>, DbError> {
-        let Some(record) = urls::get(&self.db, own)? else { return Ok(None) };
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(None) };
-        self.united_by(set, &url, by).map(Some)
+        let united = self.united_by(set, url, by)?;
+        Ok(!united.rules.is_empty() && self.is_measured(set, &united, by)?)
     }
 
     /// Puts those URLs first for which a text stands that stands for few others of these: a rule

@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes of one read at most. hyper begins with a buffer of 8 KiB and doubles it when a read fills
-/// it, and an idle connection keeps what it has: hundreds of them would hold tens of megabytes.
+/// it; every exchange begins anew.
 pub(super) const READ_MAX: usize = 8 * 1024 - 1;
 
 /// What has passed in the present exchange; shared by the stream, which hyper owns, and the fetch.
