@@ -289,6 +289,7 @@ impl Ordinary {
             // What is rare now will not be looked up again.
             let (classes, counts) = (&self.classes, &mut self.counts);
             counts.retain(|(word, count)| is_usual(classes, *word, *count));
+            counts.shrink_to_fit();
         }
     }
 

@@ -6,6 +6,7 @@
 //! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
 //! what is still in doubt is fetched, few at first, in growing steps.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -26,7 +27,7 @@ use crate::dust::{
     is_among_first,
 };
 use crate::frontier::UrlState;
-use crate::url::{CrawlUrl, Fingerprint, Host, Site};
+use crate::url::{CrawlUrl, Fingerprint, Host, Site, query};
 
 /// Checks of one rule that are under way at a time: the outcome of one decides about the next.
 const AT_ONCE: u32 = 2;
@@ -53,6 +54,14 @@ const AGREED_MAX: usize = 50_000;
 
 /// Forms of a page that are counted.
 const FORMS_COUNTED: usize = 256;
+
+/// Hidden URLs that are fetched for each one that turned out to be another page, those that are
+/// most like it: where one differs, so may its neighbours. For how many of the last ones of a rule.
+const NEIGHBOURS: usize = 16;
+const FAILED_MAX: usize = 4;
+
+/// Rules of which it is remembered where they failed.
+const FAILED_RULES_MAX: usize = 2_000;
 
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
@@ -95,6 +104,9 @@ const ROWS_MAX: usize = 100_000;
 
 /// URLs of one rule among which the latest are looked for.
 const LATEST_ROWS_MAX: usize = 20_000;
+
+/// A hidden URL: when it was suppressed, which it is, and what stands for it.
+type Row = (Timestamp, Fingerprint, Fingerprint);
 
 /// A check that is under way.
 #[derive(Debug)]
@@ -139,7 +151,9 @@ struct Clean {
 /// What is left to measure of a rule in force before the end of a crawl.
 #[derive(Debug)]
 struct Measuring {
-    /// URLs with what stands for them, in the order in which they are fetched.
+    /// URLs with what stands for them that are most like those that turned out to be other pages.
+    near: VecDeque<(Fingerprint, Fingerprint)>,
+    /// The others, in the order in which they are fetched.
     next: VecDeque<(Fingerprint, Fingerprint)>,
     /// How many of them, the first ones, would not be suppressed by what was known of the rule.
     owed: usize,
@@ -149,6 +163,42 @@ struct Measuring {
     rows: usize,
     /// What was known.
     trust: Trust,
+}
+
+impl Measuring {
+    fn pop(&mut self) -> Option<(Fingerprint, Fingerprint)> {
+        self.near.pop_front().or_else(|| {
+            self.owed = self.owed.saturating_sub(1);
+            self.next.pop_front()
+        })
+    }
+}
+
+/// Where a rule has failed.
+#[derive(Debug, Default)]
+struct Failed {
+    /// The last URLs that turned out to be other pages.
+    urls: VecDeque<CrawlUrl>,
+    /// How many of their neighbours are still to be fetched.
+    owed: usize,
+}
+
+impl Failed {
+    /// Returns how much a URL is like one of those that failed: how many of its parameters that has
+    /// too, and how far their paths are the same.
+    fn likeness(&self, url: &CrawlUrl) -> (usize, usize) {
+        let parameters = |url: &CrawlUrl| -> BTreeSet<String> {
+            let query = url.as_url().query().unwrap_or_default();
+            query::parameters(query).map(str::to_owned).collect()
+        };
+        let own = parameters(url);
+        let like = |other: &CrawlUrl| {
+            let shared = parameters(other).intersection(&own).count();
+            let paths = url.path().bytes().zip(other.path().bytes());
+            (shared, paths.take_while(|(a, b)| a == b).count())
+        };
+        self.urls.iter().map(like).max().unwrap_or_default()
+    }
 }
 
 /// What is found of a URL that was set aside.
@@ -190,6 +240,8 @@ pub(super) struct Checks {
     /// What is left of that. To look at all that a rule hides takes long, and is done anew only
     /// when this is used up or the rule is trusted less.
     measuring: HashMap<RuleId, Measuring>,
+    /// Where rules have failed.
+    failed: HashMap<RuleId, Failed>,
     /// How far the URLs of each rule were looked at for what is not proved.
     scans: HashMap<RuleId, Scan>,
     /// Rules of which none was left: what they hid before then is not looked at again while they
@@ -307,6 +359,44 @@ pub(super) enum Doubt {
 }
 
 impl Checks {
+    /// Notes that a URL is another page than rules had it.
+    pub(super) fn note_failed(&mut self, rules: &[RuleId], url: &CrawlUrl) {
+        for rule in rules {
+            if self.failed.len() >= FAILED_RULES_MAX && !self.failed.contains_key(rule) {
+                continue;
+            }
+            let failed = self.failed.entry(*rule).or_default();
+            if failed.urls.len() >= FAILED_MAX {
+                failed.urls.pop_front();
+            }
+            failed.urls.push_back(url.clone());
+            let near = self.measuring.remove(rule).map_or(0, |measuring| measuring.near.len());
+            self.owe_neighbours(*rule, NEIGHBOURS + near);
+        }
+    }
+
+    /// Takes out of the URLs that a rule hides those most like the ones that turned out to be other
+    /// pages, as many as are owed for these.
+    fn take_neighbours(
+        &mut self,
+        rule: RuleId,
+        hidden: &mut Vec<(CrawlUrl, Row)>,
+    ) -> VecDeque<(Fingerprint, Fingerprint)> {
+        let Some(failed) = self.failed.get_mut(&rule) else { return VecDeque::new() };
+        let owed = std::mem::take(&mut failed.owed).min(hidden.len());
+        if owed > 0 {
+            hidden.sort_by_cached_key(|(url, row)| (Reverse(failed.likeness(url)), row.1));
+        }
+        hidden.drain(..owed).map(|(_, (_, url, by))| (url, by)).collect()
+    }
+
+    /// Notes how many URLs are still to be fetched that are like those that failed.
+    fn owe_neighbours(&mut self, rule: RuleId, more: usize) {
+        if let Some(failed) = self.failed.get_mut(&rule) {
+            failed.owed = (failed.owed + more).min(NEIGHBOURS * FAILED_MAX);
+        }
+    }
+
     fn begin(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId], why: Why) {
         // Of what is drawn there may be hundreds at a time, for which no check of a rule waits.
         let counted = if why == Why::Drawn { &[] } else { rules };
@@ -963,19 +1053,22 @@ impl State {
         };
         let validate = self.configured.dust.validate.clone();
         let open_of = |of: &Measuring| {
-            let wanted = set.wants(rule, of.hidden, &validate).max(of.owed);
+            let wanted = set.wants(rule, of.hidden, &validate).max(of.near.len() + of.owed);
             wanted.min(left).max(doubted)
         };
         let mut measuring = match known {
             _ if left.max(doubted) == 0 => return Ok(false),
             Some(known)
-                if (open_of(&known) == 0 || !known.next.is_empty())
+                if (open_of(&known) == 0 || !(known.near.is_empty() && known.next.is_empty()))
                     && set.trusts_as(rule, &known.trust)
                     && !self.hides_more(rule, known.rows)? =>
             {
                 known
             }
-            _ => self.what_to_measure(set, rule, done)?,
+            known => {
+                self.checks.owe_neighbours(rule, known.map_or(0, |known| known.near.len()));
+                self.what_to_measure(set, rule, done)?
+            }
         };
         let open = open_of(&measuring);
         let step = match (open, done) {
@@ -985,9 +1078,8 @@ impl State {
         };
         let (mut any, mut taken) = (false, 0);
         while taken < step
-            && let Some((url, by)) = measuring.next.pop_front()
+            && let Some((url, by)) = measuring.pop()
         {
-            measuring.owed = measuring.owed.saturating_sub(1);
             // What two rules suppressed is fetched once for both.
             if self.checks.awaits(url) {
                 continue;
@@ -1035,19 +1127,24 @@ impl State {
         rule: RuleId,
         done: usize,
     ) -> Result<Measuring, DbError> {
-        let (mut rows, mut owed) = (Vec::new(), Vec::new());
-        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
+        let mut hidden: Vec<(CrawlUrl, Row)> = Vec::new();
         let all = suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)?;
         let all_len = all.len();
         for (url, by) in all {
             let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
             let Some(form) = self.url_of(url)? else { continue };
-            if !self.is_host_open(&form.host())? {
-                continue;
+            if self.is_host_open(&form.host())? {
+                hidden.push((form, (how.at, url, by)));
             }
-            *forms.entry(by).or_default() += 1;
-            let into = if self.would_be_fetched(set, &form, by)? { &mut owed } else { &mut rows };
-            into.push((how.at, url, by));
+        }
+        let near = self.checks.take_neighbours(rule, &mut hidden);
+        let (mut rows, mut owed) = (Vec::new(), Vec::new());
+        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
+        for (form, row) in hidden {
+            *forms.entry(row.2).or_default() += 1;
+            let into =
+                if self.would_be_fetched(set, &form, row.2)? { &mut owed } else { &mut rows };
+            into.push(row);
         }
         let hidden = forms.into_values().map(audited_of).sum::<f64>() as usize;
         let wanted = set.wants(rule, hidden, &self.configured.dust.validate).max(owed.len());
@@ -1058,9 +1155,10 @@ impl State {
             }
         }
         let owed_len = owed.len().min(MEASURED_MAX);
-        let next = owed.into_iter().chain(rows).map(|(_, url, by)| (url, by)).take(MEASURED_MAX);
-        let (next, trust) = (next.collect(), set.trust(rule));
-        Ok(Measuring { next, owed: owed_len, hidden, rows: all_len, trust })
+        let pair = |(_, url, by): Row| (url, by);
+        let next = owed.into_iter().chain(rows).map(pair).take(MEASURED_MAX).collect();
+        let trust = set.trust(rule);
+        Ok(Measuring { near, next, owed: owed_len, hidden, rows: all_len, trust })
     }
 
     /// Returns true where a rule hides more by an eighth than these rows.
@@ -1087,10 +1185,7 @@ impl State {
     /// Puts those URLs first for which a text stands that stands for few others of these: a rule
     /// that is right where there is nothing to show, and says so under every address, may be wrong
     /// where there is something.
-    fn rarest_first(
-        &self,
-        rows: &mut [(Timestamp, Fingerprint, Fingerprint)],
-    ) -> Result<(), DbError> {
+    fn rarest_first(&self, rows: &mut [Row]) -> Result<(), DbError> {
         let mut texts: HashMap<Fingerprint, u64> = HashMap::new();
         let mut counts: HashMap<u64, u32> = HashMap::new();
         for (_, _, by) in rows.iter() {
@@ -1151,6 +1246,35 @@ mod tests {
     fn is_hidden(state: &State, form: &CrawlUrl) -> bool {
         let record = urls::get(&state.db, form.fingerprint()).unwrap().unwrap();
         matches!(record.state, UrlState::Suppressed { .. })
+    }
+
+    /// One audit in a hundred failed, which may have been an accident, and nobody looked at the
+    /// next URLs, of which each was another page too.
+    #[test]
+    fn the_neighbours_of_a_page_that_differs_are_looked_at() {
+        let rule = RuleId(1);
+        let first = |failed: &str| -> Vec<String> {
+            let mut checks = Checks::default();
+            checks.note_failed(&[rule], &url(failed));
+            let tabs = ["info", "price"];
+            let of =
+                |n: u64| tabs.map(|tab| format!("http://a.example/of/u{}/{n}?tab={tab}", n / 4));
+            let forms: Vec<CrawlUrl> = (0..40).flat_map(of).map(|form| url(&form)).collect();
+            let row = |form: &CrawlUrl| (Timestamp::ZERO, form.fingerprint(), Fingerprint(0));
+            let mut hidden = forms.iter().map(|form| (form.clone(), row(form))).collect();
+            let near = checks.take_neighbours(rule, &mut hidden);
+            assert_eq!((near.len(), hidden.len()), (NEIGHBOURS, forms.len() - NEIGHBOURS));
+            assert!(checks.take_neighbours(rule, &mut hidden).is_empty(), "they are owed once");
+            assert!(checks.take_neighbours(RuleId(2), &mut hidden).is_empty());
+            let name = |near: Fingerprint| {
+                let form = forms.iter().find(|form| form.fingerprint() == near);
+                form.expect("it was hidden").path_and_query().to_owned()
+            };
+            near.into_iter().map(|(near, _)| name(near)).collect()
+        };
+        let near = first("http://a.example/of/u7/99?tab=price");
+        assert!(near.iter().all(|form| form.ends_with("?tab=price")), "{near:?}");
+        assert!(near[..4].iter().all(|form| form.starts_with("/of/u7/")), "{near:?}");
     }
 
     /// While a rule was on trial that does in one directory what one in force does in all, no audit

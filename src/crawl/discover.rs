@@ -302,6 +302,7 @@ impl State {
     ) -> Result<(), DbError> {
         match met.known.get(&one.own).copied() {
             Some(Known::Itself) => {
+                self.behind.met(one.own);
                 self.counters.known += 1;
                 self.count("known");
                 return Ok(());
@@ -376,6 +377,7 @@ impl State {
         self.know(batch, one.own, Known::Itself);
         self.find_in_part(&one.link.url, one.own)?;
         if self.queue_found(batch, via, one, now)? {
+            self.behind.found(one.own);
             met.new.insert(one.own, New::Waits(&one.link.url));
         }
         Ok(())
@@ -517,6 +519,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         self.know(batch, one.own, Known::Itself);
+        self.behind.met(by);
         self.counters.known += 1;
         self.counters.suppressed += 1;
         self.count("suppressed");

@@ -25,8 +25,8 @@ impl Hosts {
     pub(super) fn new(capacity: usize) -> Self {
         let capacity = NonZeroUsize::new(capacity.max(16)).unwrap_or(NonZeroUsize::MIN);
         Hosts {
-            ids: LruCache::new(capacity),
-            records: LruCache::new(capacity),
+            ids: LruCache::sparse(capacity),
+            records: LruCache::sparse(capacity),
             changed: BTreeMap::new(),
             new_ids: HashMap::new(),
         }

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
+use super::behind::Form;
 use super::checks::{Doubt, United};
 use super::error::CrawlError;
 use super::evidence::{evidence_of, parts_in};
@@ -76,6 +77,8 @@ pub(super) struct Leads<'a> {
     pub(super) redirect: Option<&'a CrawlUrl>,
     /// URLs that were queued for it: nothing had led to them before.
     pub(super) new: u64,
+    /// These URLs.
+    pub(super) led_to: &'a [Fingerprint],
     /// A hash of the parts that it shows, if some are new: nothing had shown them before.
     pub(super) parts: Option<u64>,
 }
@@ -92,6 +95,8 @@ pub(super) struct Audited {
     audited: Fetched,
     /// It led to URLs that nothing else had led to.
     leads_on: bool,
+    /// These URLs.
+    led_to: Vec<Fingerprint>,
     /// Which parts the one that stands for it shows, if this one shows others that are new.
     lacks: Option<u64>,
     /// What the one that stands for it had shown.
@@ -171,7 +176,7 @@ impl State {
             || known.differs_around(audited)
             || known.is_other_beyond(audited, changes_by);
         let is_own = rewritten == *url && audited == fetched;
-        let leads_on = leads.new > 0;
+        let (leads_on, led_to) = (leads.new > 0, leads.led_to.to_vec());
         let lacks = match &record.state {
             UrlState::Done(done) if leads.parts.is_some() => parts_in(&done.evidence),
             _ => None,
@@ -179,7 +184,8 @@ impl State {
         let lacks = lacks
             .filter(|parts| leads.parts != Some(*parts) && !self.checks.has_parts_of_chance(url));
         let pair = (rewritten, key.clone());
-        let mut told = Audited { rules, pair, stands, audited, leads_on, lacks, known, is_own, by };
+        let mut told =
+            Audited { rules, pair, stands, audited, leads_on, led_to, lacks, known, is_own, by };
         let differs = is_other || told.differs_from(known, changes_by);
         // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&told.pair.0, &told.rules) {
@@ -291,6 +297,17 @@ impl State {
         Ok(())
     }
 
+    /// Tells the miner of audits that agreed, and alone led to documents, that what they are audits
+    /// of would lose these; returns false where there are none.
+    pub(super) fn tell_led_to(&mut self, now: Timestamp) -> bool {
+        let forms = self.behind.take();
+        for Form { rules, pair: (url, key), known } in &forms {
+            let pair = Box::new((url.clone(), key.clone(), *known));
+            self.tell(Tell::Audited(rules.clone(), pair, Finding::Failed, now));
+        }
+        !forms.is_empty()
+    }
+
     /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
     ///
     /// # Errors
@@ -301,7 +318,8 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, lacks, known, is_own, by, .. } = told;
+        let Audited { mut rules, pair, stands, audited, led_to, lacks, known, is_own, by, .. } =
+            told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
         let changes_by = self.checks.changes_by(&pair.0);
         // What neither is a label of the rules nor changes at each look is what a page is about. A
@@ -372,8 +390,13 @@ impl State {
         {
             rules = vec![rule];
         }
+        if found == Finding::Failed {
+            self.checks.note_failed(&rules, &pair.0);
+        }
         if found == Finding::Same {
             self.checks.note_agreed(&rules, by);
+            let (rules, pair) = (rules.clone(), pair.clone());
+            self.behind.agreed(&led_to, &Form { rules, pair, known });
         }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
@@ -598,7 +621,9 @@ mod tests {
         let rules = vec![id];
         let (leads_on, by) = (false, pair.1.fingerprint());
         let (stands, lacks) = (None, None);
-        let told = Audited { rules, pair, stands, audited, leads_on, lacks, known, is_own, by };
+        let led_to = Vec::new();
+        let told =
+            Audited { rules, pair, stands, audited, leads_on, led_to, lacks, known, is_own, by };
         state.tell_verified(told, (now_shown, None), now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {

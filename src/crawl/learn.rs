@@ -65,10 +65,12 @@ pub(super) enum Asker {
 }
 
 /// What a page led to that nothing had led to before.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct News {
     /// URLs that were queued for it.
     pub(super) urls: u64,
+    /// These URLs, if rules would have hidden the page.
+    pub(super) led_to: Vec<Fingerprint>,
     /// Parts that it shows are among them.
     pub(super) has_parts: bool,
 }
@@ -91,7 +93,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
-        (facts, news): (&PageFacts, News),
+        (facts, news): (&PageFacts, &News),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         if !self.learner.is_on() {
@@ -125,7 +127,8 @@ impl State {
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
             let parts = news.has_parts.then(|| parts_of(facts)).flatten();
-            let leads = Leads { redirect: facts.redirect.as_ref(), new: news.urls, parts };
+            let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
+            let leads = Leads { redirect, new: news.urls, led_to, parts };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }

@@ -25,6 +25,9 @@ use crate::url::{CrawlUrl, Site};
 /// Messages that may wait for the miner.
 const WAITING_MAX: usize = 4096;
 
+/// Answers of the miner that may wait for the loop, after which the miner does.
+const ANSWERS_MAX: usize = 256;
+
 /// Pages of all sites between two checkpoints.
 const CHECKPOINT_EVERY: u64 = 1000;
 
@@ -156,7 +159,7 @@ impl Learner {
         wake: impl Fn() + Send + 'static,
     ) -> std::io::Result<Learner> {
         let (tell, told) = sync_channel::<Tell>(WAITING_MAX);
-        let (saying, said) = sync_channel(WAITING_MAX);
+        let (saying, said) = sync_channel(ANSWERS_MAX);
         let run = move || {
             // It ends when the loop is gone, and what it would have said then interests nobody.
             while let Ok(message) = told.recv() {
@@ -204,7 +207,7 @@ impl Learner {
     /// Returns what the miner has said meanwhile.
     pub(super) fn listen(&mut self) -> Vec<Said> {
         match self {
-            Learner::Thread { said, .. } => said.try_iter().take(WAITING_MAX).collect(),
+            Learner::Thread { said, .. } => said.try_iter().take(ANSWERS_MAX).collect(),
             Learner::Off | Learner::Inline(_) => Vec::new(),
         }
     }

@@ -14,6 +14,7 @@
 //! and it prints nothing.
 
 mod admit;
+mod behind;
 pub mod audit;
 pub mod census;
 mod checks;

@@ -8,6 +8,7 @@ use lru::LruCache;
 use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::behind::Behind;
 use super::checks::{Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
 use super::hosts::Hosts;
@@ -133,7 +134,7 @@ impl State {
             robots: RobotsCache::new(capacity),
             pending_robots: HashMap::new(),
             redirects_swept: now,
-            answered: LruCache::new(capacity),
+            answered: LruCache::sparse(capacity),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
             parked_parts: ParkedParts::default(),
@@ -145,7 +146,7 @@ impl State {
             log: parts.log,
             proxy_failures: 0,
             outage: Outage::default(),
-            excused: LruCache::new(EXCUSED_MAX),
+            excused: LruCache::sparse(EXCUSED_MAX),
             scoped: HashSet::new(),
             rule_log: parts.rule_log,
             learner: Learner::Off,
@@ -157,6 +158,7 @@ impl State {
             readmit: VecDeque::new(),
             rejudged,
             checks,
+            behind: Behind::default(),
             changes,
             jobs: Jobs::default(),
             configured,

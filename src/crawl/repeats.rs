@@ -94,7 +94,7 @@ struct Held {
 impl HostTexts {
     pub(super) fn new(most: usize) -> Self {
         let most = NonZeroUsize::new(most.max(16)).unwrap_or(NonZeroUsize::MIN);
-        HostTexts { held: LruCache::new(most), unwritten: Vec::new() }
+        HostTexts { held: LruCache::sparse(most), unwritten: Vec::new() }
     }
 
     fn of(&mut self, db: &Db, host: &Host) -> Result<&mut Held, DbError> {
@@ -212,9 +212,11 @@ impl State {
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
         let before = held.content.trap().level_at(outcome.target);
-        // A page with too little text to be compared with another checks nothing.
+        // A page with too little text to be compared with another checks nothing. What comes back
+        // when a rule falls, all at once, was met among pages that were new.
         let is_thin = facts.analysis.as_ref().is_some_and(|analysis| analysis.thin);
-        if self.checks.samples(lease.waiting.fingerprint) && !is_thin {
+        let own = lease.waiting.fingerprint;
+        if (self.checks.samples(own) || self.stood.contains_key(&own)) && !is_thin {
             return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
         }
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);

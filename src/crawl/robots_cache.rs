@@ -28,7 +28,7 @@ struct Held {
 impl RobotsCache {
     /// Makes a cache of at most so many entries.
     pub(super) fn new(capacity: NonZeroUsize) -> Self {
-        RobotsCache { entries: LruCache::new(capacity), bytes: 0 }
+        RobotsCache { entries: LruCache::sparse(capacity), bytes: 0 }
     }
 
     pub(super) fn get(&mut self, origin: &Origin) -> Option<Arc<Entry>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::admit::Admitted;
@@ -18,7 +18,7 @@ use super::obey::Command;
 use super::remaining::{Known, Survey};
 use super::snapshot::{Brake, Remaining, Snapshot};
 use super::state::State;
-use super::visit::{Task, Tools, Visit, VisitError, visit};
+use super::visit::{READ_AT_ONCE, Task, Tools, Visit, VisitError, visit};
 use crate::clock::{Span, Timestamp};
 use crate::db::Batch;
 use crate::db::families::line;
@@ -157,6 +157,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             agent: state.agent.clone(),
             revisits: options.revisits,
             dns: options.dns,
+            room: Arc::new(Semaphore::new(READ_AT_ONCE)),
         });
         Crawl {
             edge,
@@ -288,13 +289,15 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     }
 
     /// Takes a last look at the rules where nothing else is left: what waits for a look that never
-    /// came, as at a page of a host that is parked; what the miner still has to say; and whether
-    /// what the rules hide is still what they say. Returns true if there is more to do.
+    /// came, as at a page of a host that is parked; what the miner still has to say; whether what
+    /// the rules hide is still what they say, and what would be lost with it. Returns true if there
+    /// is more to do.
     fn looks_again(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
         self.state.give_up_looks(now)?;
         Ok(self.state.hear_miner(now)?
             || self.state.is_readmitting()
-            || self.state.check_rules(now)?)
+            || self.state.check_rules(now)?
+            || self.state.tell_led_to(now))
     }
 
     pub(super) fn stop(&mut self, ended: Ended, now: Timestamp) {
@@ -470,6 +473,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             moved: None,
             not_archived: None,
             written: None,
+            room: None,
         }
     }
 

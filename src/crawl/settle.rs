@@ -349,8 +349,12 @@ impl State {
             line.near = Some(NearLine { url: known.url, resemblance: near.resemblance });
         }
         let (queued, has_parts) = (self.counters.queued, self.has_new_parts(admitted, facts)?);
-        let (version, follow) = self.follow(batch, admitted, facts, standing, now)?;
-        let news = News { urls: self.counters.queued.saturating_sub(queued), has_parts };
+        let is_hidden = admitted.is_audit || self.is_compared(waiting.fingerprint);
+        self.behind.open(is_hidden);
+        let followed = self.follow(batch, admitted, facts, standing, now);
+        let led_to = self.behind.close();
+        let (version, follow) = followed?;
+        let news = News { urls: self.counters.queued.saturating_sub(queued), led_to, has_parts };
         line.rules = version;
         line.follow = follow;
         let keeps_back = keeps_back(line, visit);
@@ -382,8 +386,12 @@ impl State {
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
         }
-        self.learn(batch, admitted, answer, (facts, news), now)?;
+        self.learn(batch, admitted, answer, (facts, &news), now)?;
         let shows_a_page = shows_a_page(&done);
+        // One more form of what is known is no document, whatever the order of its words.
+        let is_known = is_hidden || facts.repeats.is_some() || facts.near.is_some();
+        let is_new = shows_a_page && !is_known;
+        self.behind.shown(waiting.fingerprint, is_new, facts.repeats);
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.state = UrlState::Done(Box::new(done));
         })?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 
+use super::behind::Behind;
 use super::checks::Checks;
 use super::error::CrawlError;
 use super::hosts::Hosts;
@@ -114,6 +115,7 @@ pub struct State {
     pub(super) rejudged: VecDeque<((RuleId, u64), Fingerprint)>,
     /// URLs that rules would suppress and that are fetched to check them.
     pub(super) checks: Checks,
+    pub(super) behind: Behind,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.

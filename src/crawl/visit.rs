@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::discover::Link;
 use super::edge::{Edge, Store};
 use super::names;
@@ -64,7 +66,13 @@ pub(super) struct Tools {
     pub(super) revisits: bool,
     /// Whether answers of name servers are archived.
     pub(super) dns: bool,
+    /// Room for pages that were read and that the loop has not settled yet: what is known of a page
+    /// takes several times the memory of its body, with which others wait.
+    pub(super) room: Arc<Semaphore>,
 }
+
+/// Pages that were read and are not settled yet.
+pub(super) const READ_AT_ONCE: usize = 16;
 
 /// What a visit came to.
 #[derive(Debug)]
@@ -83,6 +91,8 @@ pub(super) struct Visit {
     /// Why the answer was not archived, where a gate or a directive said so.
     pub(super) not_archived: Option<String>,
     pub(super) written: Option<Written>,
+    /// What it holds of [`Tools::room`] until it is settled.
+    pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
 /// What was learned from a page.
@@ -179,9 +189,13 @@ where
         moved,
         not_archived: None,
         written: None,
+        room: None,
     };
     if visit.moved.is_some() {
         return Ok(visit);
+    }
+    if matches!(*outcome, Outcome::Answer(_)) {
+        visit.room = task.tools.room.clone().acquire_owned().await.ok();
     }
     let mut revisit = unchanged(&task, &outcome);
     let (task, facts) = read(task, &outcome).await?;

@@ -4,26 +4,20 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::builder::{
-    BooleanBuilder, Int32Builder, Int64Builder, ListBuilder, StringBuilder,
-    TimestampMillisecondBuilder,
-};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::parser::parse_message_type;
 
 use super::rows::{Reader, Row, Wanted};
 use super::{DatasetError, Written};
 use crate::archive::{ArchiveError, write_whole};
 
-/// Rows of a batch.
+/// Rows whose values of a column are encoded at a time.
 const BATCH_ROWS: usize = 512;
-
-/// Bytes of text in a batch.
-const BATCH_BYTES: usize = 8 << 20;
 
 /// Bytes of a row group before compression: what is held in memory, and what a reader skips by.
 const GROUP_BYTES: usize = 64 << 20;
@@ -59,26 +53,21 @@ pub const COLUMNS: [(&str, &str, &str); 27] = [
     ("warc_length", "int64", "length of the record in it"),
 ];
 
-fn schema() -> Schema {
-    let fields: Vec<Field> = COLUMNS
-        .iter()
-        .map(|(name, kind, _)| {
-            let data_type = match *kind {
-                "int32" => DataType::Int32,
-                "int64" => DataType::Int64,
-                "bool" => DataType::Boolean,
-                "timestamp[ms, UTC]" => {
-                    DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
-                }
-                "list<string>" => {
-                    DataType::List(Arc::new(Field::new("item", DataType::Utf8, true)))
-                }
-                _ => DataType::Utf8,
-            };
-            Field::new(*name, data_type, true)
-        })
-        .collect();
-    Schema::new(fields)
+/// Returns the schema in the notation of the format.
+fn schema() -> String {
+    let field = |(name, kind, _): &(&str, &str, &str)| match *kind {
+        "int32" => format!("optional int32 {name};"),
+        "int64" => format!("optional int64 {name};"),
+        "bool" => format!("optional boolean {name};"),
+        "timestamp[ms, UTC]" => format!("optional int64 {name} (TIMESTAMP(MILLIS, true));"),
+        "list<string>" => {
+            let list = "repeated group list { optional binary element (STRING); }";
+            format!("optional group {name} (LIST) {{ {list} }}")
+        }
+        _ => format!("optional binary {name} (STRING);"),
+    };
+    let fields: Vec<String> = COLUMNS.iter().map(field).collect();
+    format!("message captures {{ {} }}", fields.join(" "))
 }
 
 /// Writes the table to a file that must not exist.
@@ -102,48 +91,49 @@ pub fn export_parquet(
     })
 }
 
-/// A table that is being written, and the rows of its next batch.
+/// A table that is being written, and the rows of its next row group.
 struct Table<'t> {
     target: &'t Path,
-    schema: Arc<Schema>,
-    writer: ArrowWriter<File>,
+    writer: SerializedFileWriter<File>,
     rows: Vec<Row>,
     held: usize,
 }
 
 impl Table<'_> {
     fn create<'t>(file: File, target: &'t Path, software: &str) -> Result<Table<'t>, DatasetError> {
-        let schema = Arc::new(schema());
         let about = vec![KeyValue::new("software".to_owned(), software.to_owned())];
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_max_row_group_bytes(Some(GROUP_BYTES))
             .set_key_value_metadata(Some(about))
             .build();
-        let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+        let writer = parse_message_type(&schema()).and_then(|schema| {
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+        });
         let writer = writer.map_err(|error| failed(target, error))?;
-        Ok(Table { target, schema, writer, rows: Vec::new(), held: 0 })
+        Ok(Table { target, writer, rows: Vec::new(), held: 0 })
     }
 
     fn push(&mut self, row: Row) -> Result<(), DatasetError> {
-        self.held += row.text.as_ref().map_or(0, String::len);
+        self.held += size_of::<Row>() + row.text.as_ref().map_or(0, String::len);
         self.rows.push(row);
-        if self.rows.len() >= BATCH_ROWS || self.held >= BATCH_BYTES {
+        if self.held >= GROUP_BYTES {
             self.put()?;
         }
         Ok(())
     }
 
     fn put(&mut self) -> Result<(), DatasetError> {
-        let batch = batch(&self.schema, &self.rows).map_err(|error| failed(self.target, error))?;
+        let put = put_group(&mut self.writer, &self.rows);
         self.held = 0;
         self.rows.clear();
-        self.writer.write(&batch).map_err(|error| failed(self.target, error))
+        put.map_err(|error| failed(self.target, error))
     }
 
     /// Writes what is left and the end; returns the size of the file.
     fn finish(mut self) -> Result<u64, DatasetError> {
-        self.put()?;
+        if !self.rows.is_empty() {
+            self.put()?;
+        }
         let file = self.writer.into_inner().map_err(|error| failed(self.target, error))?;
         let written = file.metadata().map_err(|error| failed(self.target, error))?;
         Ok(written.len())
@@ -163,91 +153,132 @@ fn failed(target: &Path, why: impl std::error::Error + 'static) -> DatasetError 
     DatasetError::Write { file: target.to_owned(), why: why.to_string() }
 }
 
-fn batch(schema: &Arc<Schema>, rows: &[Row]) -> Result<RecordBatch, arrow_schema::ArrowError> {
-    let columns: Vec<ArrayRef> = vec![
-        texts(rows, |row| Some(&row.url)),
-        texts(rows, |row| Some(&row.host)),
-        texts(rows, |row| Some(&row.site)),
-        times(rows),
-        statuses(rows),
-        texts(rows, |row| Some(&row.mime)),
-        texts(rows, |row| Some(&row.kind)),
-        texts(rows, |row| row.revisit_of.as_deref()),
-        texts(rows, |row| row.language.as_deref()),
-        texts(rows, |row| row.title.as_deref()),
-        texts(rows, |row| row.text.as_deref()),
-        numbers(rows, |row| row.words),
-        texts(rows, |row| row.text_digest.as_deref()),
-        texts(rows, |row| row.payload_digest.as_deref()),
-        numbers(rows, |row| row.bytes),
-        texts(rows, |row| row.judged.as_deref()),
-        repeats(rows),
-        texts(rows, |row| row.near_cluster.as_deref()),
-        texts(rows, |row| row.truncated.as_deref()),
-        texts(rows, |row| row.usage.search.word()),
-        texts(rows, |row| row.usage.ai_input.word()),
-        texts(rows, |row| row.usage.ai_train.word()),
-        texts(rows, |row| row.usage.tdm.word()),
-        lists(rows),
-        texts(rows, |row| Some(&row.warc_file)),
-        numbers(rows, |row| Some(row.warc_offset)),
-        numbers(rows, |row| Some(row.warc_length)),
-    ];
-    RecordBatch::try_new(schema.clone(), columns)
+/// Writes rows as one row group, column by column in the order of [`COLUMNS`].
+fn put_group(writer: &mut SerializedFileWriter<File>, rows: &[Row]) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    let to = &mut group;
+    texts(to, rows, |row| Some(&row.url))?;
+    texts(to, rows, |row| Some(&row.host))?;
+    texts(to, rows, |row| Some(&row.site))?;
+    column::<Int64Type>(to, rows, |row| i64::try_from(row.fetched?.as_millis()).ok())?;
+    column::<Int32Type>(to, rows, |row| row.status)?;
+    texts(to, rows, |row| Some(&row.mime))?;
+    texts(to, rows, |row| Some(&row.kind))?;
+    texts(to, rows, |row| row.revisit_of.as_deref())?;
+    texts(to, rows, |row| row.language.as_deref())?;
+    texts(to, rows, |row| row.title.as_deref())?;
+    texts(to, rows, |row| row.text.as_deref())?;
+    column::<Int64Type>(to, rows, |row| row.words)?;
+    texts(to, rows, |row| row.text_digest.as_deref())?;
+    texts(to, rows, |row| row.payload_digest.as_deref())?;
+    column::<Int64Type>(to, rows, |row| row.bytes)?;
+    texts(to, rows, |row| row.judged.as_deref())?;
+    column::<BoolType>(to, rows, |row| Some(row.repeats))?;
+    texts(to, rows, |row| row.near_cluster.as_deref())?;
+    texts(to, rows, |row| row.truncated.as_deref())?;
+    texts(to, rows, |row| row.usage.search.word())?;
+    texts(to, rows, |row| row.usage.ai_input.word())?;
+    texts(to, rows, |row| row.usage.ai_train.word())?;
+    texts(to, rows, |row| row.usage.tdm.word())?;
+    lists(to, rows, |row| &row.usage.raw)?;
+    texts(to, rows, |row| Some(&row.warc_file))?;
+    column::<Int64Type>(to, rows, |row| Some(row.warc_offset))?;
+    column::<Int64Type>(to, rows, |row| Some(row.warc_length))?;
+    group.close().map(drop)
 }
 
-fn texts<'r>(rows: &'r [Row], pick: impl Fn(&'r Row) -> Option<&'r str>) -> ArrayRef {
-    let mut column = StringBuilder::new();
-    rows.iter().for_each(|row| column.append_option(pick(row)));
-    Arc::new(column.finish())
+type Group<'w> = SerializedRowGroupWriter<'w, File>;
+
+fn texts(
+    group: &mut Group<'_>,
+    rows: &[Row],
+    pick: impl for<'r> Fn(&'r Row) -> Option<&'r str>,
+) -> Result<(), ParquetError> {
+    column::<ByteArrayType>(group, rows, |row| pick(row).map(ByteArray::from))
 }
 
-fn numbers(rows: &[Row], pick: impl Fn(&Row) -> Option<i64>) -> ArrayRef {
-    let mut column = Int64Builder::new();
-    rows.iter().for_each(|row| column.append_option(pick(row)));
-    Arc::new(column.finish())
-}
-
-fn statuses(rows: &[Row]) -> ArrayRef {
-    let mut column = Int32Builder::new();
-    rows.iter().for_each(|row| column.append_option(row.status));
-    Arc::new(column.finish())
-}
-
-fn repeats(rows: &[Row]) -> ArrayRef {
-    let mut column = BooleanBuilder::new();
-    rows.iter().for_each(|row| column.append_value(row.repeats));
-    Arc::new(column.finish())
-}
-
-fn times(rows: &[Row]) -> ArrayRef {
-    let mut column = TimestampMillisecondBuilder::new().with_timezone("UTC");
-    for row in rows {
-        let at = row.fetched.and_then(|at| i64::try_from(at.as_millis()).ok());
-        column.append_option(at);
+/// Writes the next column: a value of each row, or none.
+fn column<T: DataType>(
+    group: &mut Group<'_>,
+    rows: &[Row],
+    value: impl Fn(&Row) -> Option<T::T>,
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.ok_or_else(too_many)?;
+    for some in rows.chunks(BATCH_ROWS) {
+        let values: Vec<Option<T::T>> = some.iter().map(&value).collect();
+        let defined: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+        let values: Vec<T::T> = values.into_iter().flatten().collect();
+        column.typed::<T>().write_batch(&values, Some(&defined), None)?;
     }
-    Arc::new(column.finish())
+    column.close()
 }
 
-fn lists(rows: &[Row]) -> ArrayRef {
-    let mut column = ListBuilder::new(StringBuilder::new());
-    for row in rows {
-        row.usage.raw.iter().for_each(|line| column.values().append_value(line));
-        column.append(true);
+/// Writes the next column: a list of each row, which may be empty. A value is defined to the third
+/// level (the list, that it has items, the item), and all but the first of a list repeat it.
+fn lists(
+    group: &mut Group<'_>,
+    rows: &[Row],
+    pick: impl Fn(&Row) -> &[String],
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.ok_or_else(too_many)?;
+    for some in rows.chunks(BATCH_ROWS) {
+        let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        for items in some.iter().map(&pick) {
+            if items.is_empty() {
+                defined.push(1);
+                repeated.push(0);
+            }
+            for (at, item) in items.iter().enumerate() {
+                values.push(ByteArray::from(item.as_str()));
+                defined.push(3);
+                repeated.push(i16::from(at > 0));
+            }
+        }
+        let column = column.typed::<ByteArrayType>();
+        column.write_batch(&values, Some(&defined), Some(&repeated))?;
     }
-    Arc::new(column.finish())
+    column.close()
+}
+
+fn too_many() -> ParquetError {
+    ParquetError::General("more columns are written than the schema has".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::{Field, RowAccessor};
+
     use super::*;
 
     #[test]
     fn every_column_has_a_name_a_type_and_the_rows_fit() {
-        let schema = Arc::new(schema());
-        let row = Row { url: "http://a.test/".to_owned(), status: Some(200), ..Row::default() };
-        let batch = batch(&schema, &[row, Row::default()]).unwrap();
-        assert_eq!(batch.num_columns(), COLUMNS.len());
-        assert_eq!(batch.num_rows(), 2);
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("t.parquet");
+        let mut row = Row { url: "http://a.test/".to_owned(), status: Some(200), ..Row::default() };
+        row.usage.raw = vec!["header: a".to_owned(), "meta: b".to_owned()];
+        let rows = [row, Row::default(), Row { words: Some(7), ..Row::default() }];
+        let mut table = Table::create(File::create(&target).unwrap(), &target, "test").unwrap();
+        // Two row groups.
+        for row in rows {
+            table.push(row).unwrap();
+            if table.rows.len() == 2 {
+                table.put().unwrap();
+            }
+        }
+        assert_eq!(table.finish().unwrap(), target.metadata().unwrap().len());
+        let reader = SerializedFileReader::new(File::open(&target).unwrap()).unwrap();
+        assert_eq!(reader.num_row_groups(), 2);
+        let read: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        let names: Vec<&String> = read[0].get_column_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, COLUMNS.map(|(name, ..)| name));
+        let column = |name: &str| COLUMNS.iter().position(|(known, ..)| *known == name).unwrap();
+        let (status, words, raw) = (column("status"), column("words"), column("usage_raw"));
+        assert_eq!((read.len(), read[0].get_string(0).unwrap().as_str()), (3, "http://a.test/"));
+        assert_eq!(read[0].get_int(status).unwrap(), 200);
+        assert_eq!(read[2].get_long(words).unwrap(), 7);
+        assert!(read[1].get_column_iter().nth(words).is_some_and(|(_, it)| *it == Field::Null));
+        let lens = [0, 1, 2].map(|at: usize| read[at].get_list(raw).unwrap().len());
+        assert_eq!(lens, [2, 0, 0]);
     }
 }

@@ -89,12 +89,13 @@ impl Shared {
             table.set_whole_key_filtering(false);
         }
         // Hashes have no neighbours worth reading along: every look-up decodes a whole block.
-        let hashed = matches!(family, Family::Seen | Family::Urls);
+        let hashed =
+            matches!(family, Family::Seen | Family::Urls | Family::Contents | Family::Bands);
         table.set_block_size(if hashed { 4 << 10 } else { 16 << 10 });
         options.set_block_based_table_factory(&table);
         options.set_write_buffer_size(8 << 20);
         // Each family has a block at least, and most of them are never filled.
-        options.set_arena_block_size(256 << 10);
+        options.set_arena_block_size(64 << 10);
         options.set_target_file_size_base(16 << 20);
         options.set_level_compaction_dynamic_level_bytes(true);
         options.set_compression_type(DBCompressionType::Lz4);

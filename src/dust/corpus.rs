@@ -39,6 +39,9 @@ pub(crate) struct Verdict {
     pub(crate) same: BTreeSet<u64>,
     /// Distinct documents that it would merge into others, or lead to a dead URL.
     pub(crate) different: BTreeSet<u64>,
+    /// Documents that were fetched beside what they would be merged into, and are not it, as
+    /// another rule had it.
+    pub(crate) refuted: usize,
     /// Classes that it would rewrite.
     pub(crate) applicable: u32,
     /// Classes that it would save.
@@ -46,9 +49,12 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    /// Returns true where enough documents speak for the rule and next to none against it.
+    /// Returns true where enough documents speak for the rule and next to none against it: what is
+    /// left of a rule that was refuted is as wrong where it does what refuted it.
     pub(crate) fn accepts(&self, support_min: usize, negative_share_max: f64) -> bool {
-        self.same.len() >= support_min && self.negative_share() <= negative_share_max
+        self.same.len() >= support_min
+            && self.refuted == 0
+            && self.negative_share() <= negative_share_max
     }
 
     /// Returns the share of documents that speak against the rule.
@@ -104,8 +110,10 @@ pub(crate) struct Corpus<'a> {
     compiled: SiteRules,
     /// Most documents that can speak for a further rule.
     repeated: usize,
-    /// Pages that are two, and of which no more is known.
+    /// Pages that are two, as a fetch of both has shown.
     apart: Vec<(CrawlUrl, CrawlUrl)>,
+    /// Those of which no more is known: their text is too short for a document.
+    thin_apart: Vec<(CrawlUrl, CrawlUrl)>,
     /// Parameters that name the items of the site.
     pub(crate) items: &'a Items,
 }
@@ -130,7 +138,10 @@ impl<'a> Corpus<'a> {
             compiled: SiteRules::compile(&rules)?,
             rules,
             repeated: 0,
-            apart: apart(window),
+            apart: apart(window, |_| true),
+            thin_apart: apart(window, |url| {
+                window.find(url).is_none_or(|page| !page.text.is_told())
+            }),
             items: window.words.items(),
         };
         for page in &window.pages {
@@ -180,7 +191,14 @@ impl<'a> Corpus<'a> {
             different > negative_share_max * (different + most_same)
         };
         let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
-        let mut verdict = Verdict { different: self.united(&compiled), ..Verdict::default() };
+        let mut verdict = Verdict {
+            different: self.united(&compiled, &self.thin_apart),
+            refuted: self.united(&compiled, &self.apart).len(),
+            ..Verdict::default()
+        };
+        if verdict.refuted > 0 {
+            return verdict;
+        }
         let mut apart: HashSet<Doc> = HashSet::new();
         for i in self.candidates(rule) {
             let class = &self.classes[i];
@@ -218,11 +236,11 @@ impl<'a> Corpus<'a> {
         verdict
     }
 
-    /// Returns a hash for each document that a rule takes for another one, of those that are known
+    /// Returns a hash for each document that a rule takes for another one, of these that are known
     /// to be others.
-    fn united(&self, rule: &SiteRules) -> BTreeSet<u64> {
+    fn united(&self, rule: &SiteRules, apart: &[(CrawlUrl, CrawlUrl)]) -> BTreeSet<u64> {
         let mut united = BTreeSet::new();
-        for (url, key) in &self.apart {
+        for (url, key) in apart {
             let (one, other) = (self.key_of(url.clone()), self.key_of(key.clone()));
             if one == other || !(rule.may_touch(&one) || rule.may_touch(&other)) {
                 continue;
@@ -361,12 +379,14 @@ impl<'a> Corpus<'a> {
     }
 }
 
-/// Returns the pages of a window that are two by their addresses: those whose text is too short for
-/// a document. The others are documents of their own.
-fn apart(window: &Window) -> Vec<(CrawlUrl, CrawlUrl)> {
-    let is_told = |url: &str| window.find(url).is_some_and(|page| page.text.is_told());
-    let thin = window.apart.values().filter(|apart| !is_told(&apart.url));
-    let parsed = thin
+/// Returns the URLs of pages that are another page than what their key led to, each with that key,
+/// where `is_wanted` says so of the URL.
+pub(crate) fn apart(
+    window: &Window,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<(CrawlUrl, CrawlUrl)> {
+    let wanted = window.apart.values().filter(|apart| is_wanted(&apart.url));
+    let parsed = wanted
         .map(|apart| Some((CrawlUrl::parse(&apart.url).ok()?, CrawlUrl::parse(&apart.key).ok()?)));
     parsed.flatten().collect()
 }

@@ -247,7 +247,7 @@ impl RuleSet {
         self
     }
 
-    /// Names rules of the set whose last audits raised a doubt: half of what they suppress is
+    /// Names rules of the set whose last audits raised a doubt: all that they would suppress is
     /// fetched until the doubt is gone, or the rule.
     pub fn doubting(mut self, rules: impl IntoIterator<Item = RuleId>) -> RuleSet {
         for id in rules {
@@ -567,7 +567,7 @@ impl RuleSet {
         // The rule that is known least decides.
         let share = shares.map(|share| (share * MILLION as f64) as u64).max();
         let share = share.unwrap_or(u64::from(self.audit_per_million));
-        if doubted { share.max(MILLION / 2) } else { share }
+        if doubted { MILLION } else { share }
     }
 
     fn rules_of(&self, host: &str) -> Option<&SiteRules> {

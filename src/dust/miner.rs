@@ -58,7 +58,7 @@ impl Default for Settings {
             duplicate_share_rise: 0.05,
             support_min: 3,
             applicable_min: 8,
-            negative_share_max: 0.02,
+            negative_share_max: 0.005,
             judgements_max: 2_000,
         }
     }

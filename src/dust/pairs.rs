@@ -37,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
 use super::changes::Others;
+use super::corpus::apart;
 use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
@@ -256,6 +257,9 @@ impl RuleBook {
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
         for id in candidates.into_iter().take(room) {
+            if self.is_refuted(id)? {
+                continue;
+            }
             let sampled = self.sampled(id, &urls)?;
             let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.pairs = Pairs::of(sampled.same);
@@ -285,6 +289,17 @@ impl RuleBook {
             room += 1;
         }
         room
+    }
+
+    /// Returns true where a page is known to be another one than what a rule by itself takes it
+    /// for, as another rule did that fell: what is left of that is as wrong.
+    fn is_refuted(&self, id: RuleId) -> Result<bool, RuleError> {
+        let Some(entry) = self.entries.get(id) else { return Ok(false) };
+        let rule = SiteRules::compile([&entry.rule])?;
+        let window = self.miner.window(&entry.rule.site);
+        let apart = window.map(|window| apart(window, |_| true)).unwrap_or_default();
+        let key = |url: &CrawlUrl| rewrite(&rule, url).map_or_else(|| url.clone(), |to| to.0);
+        Ok(apart.iter().any(|(url, led)| url != led && key(url) == key(led)))
     }
 
     fn support(&self, id: RuleId) -> u32 {

@@ -54,7 +54,7 @@ pub struct Settings {
     /// rule is in force, if one rule in fifty that repeats itself is wrong.
     pub loss_price: f64,
     /// Least share of suppressed URLs that are fetched all the same; less of a page with more than
-    /// four hidden forms, and half after an audit that failed, until the doubt is gone or the rule
+    /// four hidden forms, and all after an audit that failed, until the doubt is gone or the rule
     /// is.
     pub audit_share: f64,
     /// Failure rate of audits under a rule that still holds: counters, edits between two fetches.
@@ -81,7 +81,7 @@ impl Default for Settings {
             probe_share_max: 0.10,
             pairs_min: 5,
             pairs_new_min: 2,
-            loss_price: 1_000.0,
+            loss_price: 2_000.0,
             audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,

@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+
 use super::*;
 
 #[test]
@@ -51,21 +54,17 @@ fn a_table_of_all_captures_is_read_back_by_column() {
     assert_eq!(json(&output)["records"], 4, "{}", text(&output.stdout));
     check(&crawled.ask(&args), 2, &["is there already"]);
     let opened = std::fs::File::open(&file).unwrap();
-    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(opened);
-    let batches: Vec<_> = reader.unwrap().build().unwrap().map(Result::unwrap).collect();
-    let strings = |column: &str| -> Vec<Option<String>> {
-        let of_batch = |batch: &arrow_array::RecordBatch| {
-            let column = batch.column_by_name(column).unwrap().clone();
-            let column = column.as_any().downcast_ref::<arrow_array::StringArray>().cloned();
-            let column = column.unwrap();
-            (0..batch.num_rows())
-                .map(|row| {
-                    use arrow_array::Array;
-                    (!column.is_null(row)).then(|| column.value(row).to_owned())
-                })
-                .collect::<Vec<_>>()
+    let reader = SerializedFileReader::new(opened).unwrap();
+    let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    let strings = |wanted: &str| -> Vec<Option<String>> {
+        let of_row = |row: &parquet::record::Row| {
+            let mut columns = row.get_column_iter();
+            match columns.find(|(name, _)| *name == wanted).unwrap().1 {
+                Field::Str(text) => Some(text.clone()),
+                _ => None,
+            }
         };
-        batches.iter().flat_map(of_batch).collect()
+        rows.iter().map(of_row).collect()
     };
     let mut urls: Vec<String> = strings("url").into_iter().flatten().collect();
     urls.sort();
