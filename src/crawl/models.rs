@@ -15,8 +15,8 @@ use crate::db::{Batch, Db, DbError};
 use crate::url::Site;
 
 /// Sites that take a sample at once, of at most six bytes and a little for each of
-/// [`Settings::sample_windows_max`]: 11 MB.
-pub(super) const SAMPLES_MAX: usize = 48;
+/// [`Settings::sample_windows_max`]: 5 MB.
+pub(super) const SAMPLES_MAX: usize = 24;
 
 /// Bytes of models that take no sample: what is published of some 500 sites, or the names of many
 /// thousands that wait.

@@ -398,11 +398,12 @@ impl RuleSet {
         })
     }
 
-    /// Returns true where one of these rules is so likely wrong that its failure needs no second
-    /// look.
+    /// Returns true where one of these rules is so likely wrong, or so little proved, that its
+    /// failure needs no second look where pages stand still.
     pub(crate) fn distrusts(&self, rules: &[RuleId]) -> bool {
-        let mut odds = rules.iter().filter_map(|rule| self.standing_of(rule)?.odds);
-        odds.any(|odds| odds >= ODDS_DISTRUSTED)
+        let mut standings = rules.iter().filter_map(|rule| self.standing_of(rule));
+        let is_likely_wrong = |odds: f64| odds >= ODDS_DISTRUSTED;
+        standings.any(|known| known.on_trial || known.odds.is_some_and(is_likely_wrong))
     }
 
     /// Returns true where the last audits of a rule raised a doubt.
