@@ -28,6 +28,10 @@ const WAITING_MAX: usize = 4096;
 /// Answers of the miner that may wait for the loop, after which the miner does.
 const ANSWERS_MAX: usize = 256;
 
+/// How long messages gather: to be woken for a page costs the loop and the miner more than most
+/// pages do to be heard.
+const GATHERS: std::time::Duration = std::time::Duration::from_millis(5);
+
 /// Pages of all sites between two checkpoints.
 const CHECKPOINT_EVERY: u64 = 1000;
 
@@ -162,13 +166,16 @@ impl Learner {
         let (saying, said) = sync_channel(ANSWERS_MAX);
         let run = move || {
             // It ends when the loop is gone, and what it would have said then interests nobody.
-            while let Ok(message) = told.recv() {
-                for answer in mind.hear(message) {
-                    if saying.send(answer).is_err() {
-                        return;
+            while let Ok(first) = told.recv() {
+                for message in std::iter::once(first).chain(told.try_iter()) {
+                    for answer in mind.hear(message) {
+                        if saying.send(answer).is_err() {
+                            return;
+                        }
+                        wake();
                     }
-                    wake();
                 }
+                std::thread::sleep(GATHERS);
             }
         };
         std::thread::Builder::new().name("dust miner".to_owned()).spawn(run)?;
