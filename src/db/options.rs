@@ -23,7 +23,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { cache: ByteSize::mib(40), sync_interval: Span::secs(1), open_files_max: 256 }
+        Settings { cache: ByteSize::mib(36), sync_interval: Span::secs(1), open_files_max: 256 }
     }
 }
 
