@@ -17,7 +17,7 @@ use super::evidence::{Declared, Observation, Window};
 use super::fetched::{Fetched, agreement, of_page};
 use super::items::{Items, NO_ITEMS};
 use super::limits::{Hashes, Limits};
-use super::live::{RuleSet, rewrite};
+use super::live::{RuleSet, is_united, rewrite};
 use super::miner::{self, Miner};
 use super::pairs::Pairs;
 use super::prior;
@@ -275,13 +275,17 @@ impl RuleBook {
     pub fn mine(&mut self, site: &Site, now: Timestamp) -> Result<usize, RuleError> {
         let mut base = Vec::new();
         let mut refuted = BTreeSet::new();
+        let mut due = Vec::new();
         for entry in self.entries.of_site(site) {
             let id = entry.rule.id;
             match entry.rule.state {
                 RuleState::Enforced | RuleState::Shadow => base.push(entry.rule.clone()),
                 // Candidates are judged again on the larger sample.
                 RuleState::Candidate => {}
-                RuleState::Retired if entry.retry_at <= now => {}
+                // What it was refuted by is asked anew.
+                RuleState::Retired if entry.retry_at <= now => {
+                    due.push(SiteRules::compile([&entry.rule])?);
+                }
                 RuleState::Retired | RuleState::Suspended => {
                     refuted.insert(id);
                     // Where nothing depends on which of two forms exists, both directions say the
@@ -290,6 +294,11 @@ impl RuleBook {
                     refuted.extend(inverse.map(|kind| RuleId::of(site, &kind, &entry.rule.scope)));
                 }
             }
+        }
+        if !due.is_empty() {
+            let is_due =
+                |url: &CrawlUrl, key: &CrawlUrl| due.iter().any(|rule| is_united(rule, url, key));
+            self.miner.forget_apart(site, is_due);
         }
         let priors = self.priors(site);
         let found = self.miner.mine(site, base, &refuted, &priors, now)?;

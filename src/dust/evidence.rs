@@ -384,6 +384,19 @@ impl Window {
         }
     }
 
+    /// Forgets pages that are others than what their key led to, where `is_due` says so of the URL
+    /// and the key.
+    pub(crate) fn forget_apart(&mut self, is_due: impl Fn(&CrawlUrl, &CrawlUrl) -> bool) {
+        let before = self.apart.len();
+        self.apart.retain(|_, apart| {
+            let parsed = CrawlUrl::parse(&apart.url).ok().zip(CrawlUrl::parse(&apart.key).ok());
+            !parsed.is_some_and(|(url, key)| is_due(&url, &key))
+        });
+        if self.apart.len() < before {
+            self.regroup();
+        }
+    }
+
     /// Makes a page a document of its own, if it is in the window, together with the pages that
     /// have a digest in common with it and none with what its key led to.
     fn part(&mut self, apart: &Apart) {

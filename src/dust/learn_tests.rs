@@ -1355,3 +1355,29 @@ fn what_is_known_of_a_rule_outlives_the_import_of_it() {
         book.take_events().iter().map(|event| (event.rule, event.from)).collect();
     assert_eq!(events, [(retired, Some(RuleState::Retired))]);
 }
+
+/// A rule that fell was found again at once, by the pages that had agreed with it, in a context
+/// that all of them share.
+#[test]
+fn what_refuted_a_rule_bars_others_until_it_is_tried_again() {
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    for n in 0..40 {
+        for tail in [format!("/p/{n}"), format!("/p/{n}?v=1")] {
+            book.observe(&page(url(&tail), text(n)));
+        }
+    }
+    let (site, now) = (url("/").site(), Timestamp::from_millis(1));
+    book.mine(&site, now).unwrap();
+    let on_trial = |book: &RuleBook| -> Vec<RuleId> {
+        book.rules().filter(|rule| rule.state.hides()).map(|rule| rule.id).collect()
+    };
+    let [rule] = on_trial(&book)[..] else { panic!("one rule is found") };
+    book.miner.set_apart(&url("/p/3?v=1"), &url("/p/3"));
+    book.retire(rule, "audits no longer agree", now);
+    book.mine(&site, now).unwrap();
+    let named: Vec<String> = book.rules().map(|rule| format!("{rule} {:?}", rule.state)).collect();
+    assert_eq!(on_trial(&book), [], "{named:?}");
+    let later = now.plus(Settings::default().validate.retry_after.get());
+    book.mine(&site, later).unwrap();
+    assert_eq!(on_trial(&book), [rule], "its wait is over");
+}

@@ -598,6 +598,12 @@ pub(crate) fn rewrite(rules: &SiteRules, url: &CrawlUrl) -> Option<(CrawlUrl, Ve
     rewrite_without(rules, url, &[])
 }
 
+/// Returns true where rules give one key to two URLs.
+pub(crate) fn is_united(rules: &SiteRules, url: &CrawlUrl, other: &CrawlUrl) -> bool {
+    let key = |url: &CrawlUrl| rewrite(rules, url).map_or_else(|| url.clone(), |to| to.0);
+    url != other && key(url) == key(other)
+}
+
 /// Returns the rules without which two URLs would not have the one key that they have: what
 /// rewrites both of them alike says nothing of whether they are one page, and does not decide
 /// whether one stands for the other. Where some would do without others, those go that come first

@@ -123,6 +123,15 @@ impl Miner {
         }
     }
 
+    /// Forgets that pages are others than what their key led to, where `is_due` says so.
+    pub(crate) fn forget_apart(
+        &mut self,
+        site: &Site,
+        is_due: impl Fn(&CrawlUrl, &CrawlUrl) -> bool,
+    ) {
+        self.weigh_again(site, |window| window.forget_apart(is_due));
+    }
+
     /// Changes the sample of a site, if there is one, and keeps all of them within their bound.
     fn weigh_again(&mut self, site: &Site, change: impl FnOnce(&mut Window)) {
         let Some(window) = self.sites.get_mut(site) else { return };

@@ -41,7 +41,7 @@ use super::corpus::apart;
 use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
-use super::live::{needed, rewrite};
+use super::live::{is_united, needed, rewrite};
 use super::prior;
 use super::proven::{Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
@@ -256,8 +256,10 @@ impl RuleBook {
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
+        let window = self.miner.window(&site);
+        let apart = window.map(|window| apart(window, |_| true)).unwrap_or_default();
         for id in candidates.into_iter().take(room) {
-            if self.is_refuted(id)? {
+            if self.is_refuted(id, &apart)? {
                 continue;
             }
             let sampled = self.sampled(id, &urls)?;
@@ -291,15 +293,12 @@ impl RuleBook {
         room
     }
 
-    /// Returns true where a page is known to be another one than what a rule by itself takes it
-    /// for, as another rule did that fell: what is left of that is as wrong.
-    fn is_refuted(&self, id: RuleId) -> Result<bool, RuleError> {
+    /// Returns true where one of these pages is another one than what a rule by itself takes it for,
+    /// as another rule did that fell: what is left of that is as wrong.
+    fn is_refuted(&self, id: RuleId, apart: &[(CrawlUrl, CrawlUrl)]) -> Result<bool, RuleError> {
         let Some(entry) = self.entries.get(id) else { return Ok(false) };
         let rule = SiteRules::compile([&entry.rule])?;
-        let window = self.miner.window(&entry.rule.site);
-        let apart = window.map(|window| apart(window, |_| true)).unwrap_or_default();
-        let key = |url: &CrawlUrl| rewrite(&rule, url).map_or_else(|| url.clone(), |to| to.0);
-        Ok(apart.iter().any(|(url, led)| url != led && key(url) == key(led)))
+        Ok(apart.iter().any(|(url, key)| is_united(&rule, url, key)))
     }
 
     fn support(&self, id: RuleId) -> u32 {
