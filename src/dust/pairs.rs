@@ -293,8 +293,8 @@ impl RuleBook {
         room
     }
 
-    /// Returns true where one of these pages is another one than what a rule by itself takes it for,
-    /// as another rule did that fell: what is left of that is as wrong.
+    /// Returns true where one of these pages is another one than what a rule by itself takes it
+    /// for, as another rule did that fell: what is left of that is as wrong.
     fn is_refuted(&self, id: RuleId, apart: &[(CrawlUrl, CrawlUrl)]) -> Result<bool, RuleError> {
         let Some(entry) = self.entries.get(id) else { return Ok(false) };
         let rule = SiteRules::compile([&entry.rule])?;
