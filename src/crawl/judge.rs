@@ -301,11 +301,11 @@ impl State {
     /// of would lose these; returns false where there are none.
     pub(super) fn tell_led_to(&mut self, now: Timestamp) -> bool {
         let forms = self.behind.take();
-        for Form { rules, pair: (url, key), known } in &forms {
-            let pair = Box::new((url.clone(), key.clone(), *known));
-            self.tell(Tell::Audited(rules.clone(), pair, Finding::Failed, now));
+        let any = !forms.is_empty();
+        for Form { rules, pair: (url, key), known } in forms {
+            self.tell(Tell::Audited(rules, Box::new((url, key, known)), Finding::Failed, now));
         }
-        !forms.is_empty()
+        any
     }
 
     /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
@@ -395,8 +395,10 @@ impl State {
         }
         if found == Finding::Same {
             self.checks.note_agreed(&rules, by);
-            let (rules, pair) = (rules.clone(), pair.clone());
-            self.behind.agreed(&led_to, &Form { rules, pair, known });
+            if !led_to.is_empty() {
+                let (rules, pair) = (rules.clone(), pair.clone());
+                self.behind.agreed(&led_to, &Form { rules, pair, known });
+            }
         }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.

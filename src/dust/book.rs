@@ -805,8 +805,7 @@ impl RuleBook {
         for id in candidates {
             let Some(entry) = self.entries.get(id) else { continue };
             let rule = SiteRules::compile([&entry.rule])?;
-            let key = |url: &CrawlUrl| rewrite(&rule, url).map_or_else(|| url.clone(), |to| to.0);
-            if apart.iter().all(|(one, other)| key(one) != key(other)) {
+            if !apart.iter().any(|(one, other)| is_united(&rule, one, other)) {
                 allowed.push(id);
             }
         }

@@ -9,7 +9,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use memchr::memmem::Finder;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
@@ -39,9 +38,9 @@ pub(crate) struct Verdict {
     pub(crate) same: BTreeSet<u64>,
     /// Distinct documents that it would merge into others, or lead to a dead URL.
     pub(crate) different: BTreeSet<u64>,
-    /// Documents that were fetched beside what they would be merged into, and are not it, as
-    /// another rule had it.
-    pub(crate) refuted: usize,
+    /// A document was fetched beside what it would be merged into, and is not it, as another rule
+    /// had it. Nothing else is told then.
+    pub(crate) is_refuted: bool,
     /// Classes that it would rewrite.
     pub(crate) applicable: u32,
     /// Classes that it would save.
@@ -53,7 +52,7 @@ impl Verdict {
     /// left of a rule that was refuted is as wrong where it does what refuted it.
     pub(crate) fn accepts(&self, support_min: usize, negative_share_max: f64) -> bool {
         self.same.len() >= support_min
-            && self.refuted == 0
+            && !self.is_refuted
             && self.negative_share() <= negative_share_max
     }
 
@@ -112,8 +111,6 @@ pub(crate) struct Corpus<'a> {
     repeated: usize,
     /// Pages that are two, as a fetch of both has shown.
     apart: Vec<(CrawlUrl, CrawlUrl)>,
-    /// Those of which no more is known: their text is too short for a document.
-    thin_apart: Vec<(CrawlUrl, CrawlUrl)>,
     /// Parameters that name the items of the site.
     pub(crate) items: &'a Items,
 }
@@ -138,10 +135,7 @@ impl<'a> Corpus<'a> {
             compiled: SiteRules::compile(&rules)?,
             rules,
             repeated: 0,
-            apart: apart(window, |_| true),
-            thin_apart: apart(window, |url| {
-                window.find(url).is_none_or(|page| !page.text.is_told())
-            }),
+            apart: window.apart().collect(),
             items: window.words.items(),
         };
         for page in &window.pages {
@@ -191,14 +185,10 @@ impl<'a> Corpus<'a> {
             different > negative_share_max * (different + most_same)
         };
         let mut groups: HashMap<Box<str>, Vec<usize>> = HashMap::new();
-        let mut verdict = Verdict {
-            different: self.united(&compiled, &self.thin_apart),
-            refuted: self.united(&compiled, &self.apart).len(),
-            ..Verdict::default()
-        };
-        if verdict.refuted > 0 {
-            return verdict;
+        if self.is_refuted(&compiled) {
+            return Verdict { is_refuted: true, ..Verdict::default() };
         }
+        let mut verdict = Verdict::default();
         let mut apart: HashSet<Doc> = HashSet::new();
         for i in self.candidates(rule) {
             let class = &self.classes[i];
@@ -236,24 +226,17 @@ impl<'a> Corpus<'a> {
         verdict
     }
 
-    /// Returns a hash for each document that a rule takes for another one, of these that are known
-    /// to be others.
-    fn united(&self, rule: &SiteRules, apart: &[(CrawlUrl, CrawlUrl)]) -> BTreeSet<u64> {
-        let mut united = BTreeSet::new();
-        for (url, key) in apart {
+    /// Returns true where a rule takes a document for another one that is known to be others.
+    fn is_refuted(&self, rule: &SiteRules) -> bool {
+        self.apart.iter().any(|(url, key)| {
             let (one, other) = (self.key_of(url.clone()), self.key_of(key.clone()));
-            if one == other || !(rule.may_touch(&one) || rule.may_touch(&other)) {
-                continue;
-            }
+            let touches = rule.may_touch(&one) || rule.may_touch(&other);
             let led = |url: CrawlUrl| match rewrite(rule, &url) {
                 Some((key, _)) => self.key_of(key),
                 None => url,
             };
-            if led(one) == led(other) {
-                united.insert(xxh3_64(key.as_str().as_bytes()));
-            }
-        }
-        united
+            touches && one != other && led(one) == led(other)
+        })
     }
 
     /// Puts a rule in force: keys change, classes merge. Where the rule leads to other views of a
@@ -377,18 +360,6 @@ impl<'a> Corpus<'a> {
             verdict.same.insert(u64::from(kept));
         }
     }
-}
-
-/// Returns the URLs of pages that are another page than what their key led to, each with that key,
-/// where `is_wanted` says so of the URL.
-pub(crate) fn apart(
-    window: &Window,
-    is_wanted: impl Fn(&str) -> bool,
-) -> Vec<(CrawlUrl, CrawlUrl)> {
-    let wanted = window.apart.values().filter(|apart| is_wanted(&apart.url));
-    let parsed = wanted
-        .map(|apart| Some((CrawlUrl::parse(&apart.url).ok()?, CrawlUrl::parse(&apart.key).ok()?)));
-    parsed.flatten().collect()
 }
 
 impl Class {

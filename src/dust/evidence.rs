@@ -345,7 +345,19 @@ pub(crate) struct Apart {
     pub(crate) key: Box<str>,
 }
 
+impl Apart {
+    fn urls(&self) -> Option<(CrawlUrl, CrawlUrl)> {
+        CrawlUrl::parse(&self.url).ok().zip(CrawlUrl::parse(&self.key).ok())
+    }
+}
+
 impl Window {
+    /// Returns the URLs of pages that are another page than what their key led to, each with that
+    /// key.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = (CrawlUrl, CrawlUrl)> {
+        self.apart.values().filter_map(Apart::urls)
+    }
+
     /// Takes in one page; returns false where it says nothing new.
     pub(crate) fn add(&mut self, page: Page, pages_max: usize) -> bool {
         let hash = xxh3_64(page.url.as_bytes());
@@ -388,10 +400,7 @@ impl Window {
     /// and the key.
     pub(crate) fn forget_apart(&mut self, is_due: impl Fn(&CrawlUrl, &CrawlUrl) -> bool) {
         let before = self.apart.len();
-        self.apart.retain(|_, apart| {
-            let parsed = CrawlUrl::parse(&apart.url).ok().zip(CrawlUrl::parse(&apart.key).ok());
-            !parsed.is_some_and(|(url, key)| is_due(&url, &key))
-        });
+        self.apart.retain(|_, apart| !apart.urls().is_some_and(|(url, key)| is_due(&url, &key)));
         if self.apart.len() < before {
             self.regroup();
         }

@@ -37,9 +37,8 @@ use serde::{Deserialize, Serialize};
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
 use super::changes::Others;
-use super::corpus::apart;
 use super::entries::Entries;
-use super::evidence::{Doc, Documents, Page, Text, witness_of};
+use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{is_united, needed, rewrite};
 use super::prior;
@@ -256,8 +255,8 @@ impl RuleBook {
         let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
         let urls: Vec<Option<CrawlUrl>> =
             pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
-        let window = self.miner.window(&site);
-        let apart = window.map(|window| apart(window, |_| true)).unwrap_or_default();
+        let apart: Vec<(CrawlUrl, CrawlUrl)> =
+            self.miner.window(&site).into_iter().flat_map(Window::apart).collect();
         for id in candidates.into_iter().take(room) {
             if self.is_refuted(id, &apart)? {
                 continue;

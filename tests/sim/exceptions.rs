@@ -288,13 +288,15 @@ async fn a_month_that_shows_one_event_is_another_page() {
     assert_none_is_lost(calendars).await;
 }
 
+/// Returns the links to both forms of a leaf.
+fn leaf(n: u64, forms: [String; 2]) -> String {
+    forms.map(|form| link(&form, &name("leaf", n))).concat()
+}
+
 /// Stories with a form to print, which names the source of one in three, with a page that nothing
 /// else leads to.
 fn sources(url: &CrawlUrl) -> Shown {
-    let both = |n: u64| {
-        let forms = [format!("/story/{n}"), format!("/story/{n}?print=1")];
-        forms.map(|form| link(&form, &name("leaf", n))).concat()
-    };
+    let both = |n: u64| leaf(n, [format!("/story/{n}"), format!("/story/{n}?print=1")]);
     if let Some(shown) = contents(url, (30, 8), both) {
         return shown;
     }
@@ -311,10 +313,7 @@ fn sources(url: &CrawlUrl) -> Shown {
 /// Posts with their first page of comments, which of one in twenty-five is another page. All are in
 /// one directory, and there is one such page of each: no narrower rule explains which.
 fn posts(url: &CrawlUrl) -> Shown {
-    let both = |n: u64| {
-        let forms = [format!("/post/{n}"), format!("/post/{n}?cpage=1")];
-        forms.map(|form| link(&form, &name("leaf", n))).concat()
-    };
+    let both = |n: u64| leaf(n, [format!("/post/{n}"), format!("/post/{n}?cpage=1")]);
     if let Some(shown) = contents(url, (40, 15), both) {
         return shown;
     }
