@@ -467,6 +467,7 @@ impl State {
         self.take_row(&mut batch, &lease);
         let own = lease.waiting.fingerprint;
         self.stood.remove(&own);
+        self.behind.hidden(own, by);
         self.tell_suppressed(&lease.waiting.url, &rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(&mut batch, &self.db, by, own, &how);

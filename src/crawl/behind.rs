@@ -71,6 +71,13 @@ impl Behind {
         }
     }
 
+    /// Takes in that a URL is hidden in favour of another one, which what led to it leads to then.
+    pub(super) fn hidden(&mut self, url: Fingerprint, by: Fingerprint) {
+        if !self.led.contains_key(&url) {
+            self.met(by);
+        }
+    }
+
     /// Takes in what a form led to that agreed.
     pub(super) fn agreed(&mut self, led_to: &[Fingerprint], form: &Form) {
         for url in led_to {
@@ -159,5 +166,11 @@ mod tests {
             behind.close();
         };
         assert_eq!(against(3, by_a_form), 3, "that one is hidden too");
+        // A page leads to the other release of the source, which waited when the rule was found.
+        let hidden = |behind: &mut Behind, n: u32, source| {
+            behind.shown(source, true, None);
+            behind.hidden(url(&format!("/1.0/source/{n}")).fingerprint(), source);
+        };
+        assert_eq!(against(9, hidden), 0);
     }
 }

@@ -69,7 +69,7 @@ fn text_of(analysis: &Analysis) -> Text {
 
 /// Returns a hash of the parts that an HTML page shows, such as pictures: their addresses without
 /// the query, which is where sessions and counters stand, each once and in no order.
-pub(super) fn parts_of(facts: &PageFacts) -> Option<u64> {
+fn parts_of(facts: &PageFacts) -> Option<u64> {
     let place = |link: &Link| {
         let url = &link.url;
         xxh3_64_with_seed(url.path().as_bytes(), xxh3_64(url.host_str().as_bytes()))
@@ -81,11 +81,28 @@ pub(super) fn parts_of(facts: &PageFacts) -> Option<u64> {
     facts.is_html.then(|| places.into_iter().fold(0, u64::wrapping_add))
 }
 
+/// What tells pages of the same words apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// A hash of the parts that it shows, as pictures are.
+    pub(super) parts: Option<u64>,
+    /// A digest of the numbers of its text that its address does not say.
+    pub(super) figures: Option<u32>,
+}
+
+impl Marks {
+    /// Returns the marks of a page.
+    pub(super) fn of(facts: &PageFacts) -> Marks {
+        let figures = facts.analysis.as_ref().map(|analysis| analysis.figures.values());
+        Marks { parts: parts_of(facts), figures }
+    }
+}
+
 /// Encodes what a page shows the miner, to be compared with an audit later, whether the page keeps
 /// something back that another form of it may give: where it leads to, or itself from the archive;
-/// and which parts it shows ([`parts_of`]).
-pub(super) fn evidence(fetched: &Fetched, withheld: bool, parts: Option<u64>) -> Vec<u8> {
-    postcard::to_stdvec(&(fetched, withheld, parts)).unwrap_or_default()
+/// and its marks.
+pub(super) fn evidence(fetched: &Fetched, withheld: bool, marks: Marks) -> Vec<u8> {
+    postcard::to_stdvec(&(fetched, withheld, marks.parts, marks.figures)).unwrap_or_default()
 }
 
 /// Returns what a page showed the miner.
@@ -98,8 +115,11 @@ pub(super) fn is_withheld(bytes: &[u8]) -> bool {
     postcard::from_bytes(bytes).is_ok_and(|(_, withheld): (Fetched, bool)| withheld)
 }
 
-/// Returns which parts a page showed; what older programs wrote does not say.
-pub(super) fn parts_in(bytes: &[u8]) -> Option<u64> {
-    let known: Option<(Fetched, bool, Option<u64>)> = postcard::from_bytes(bytes).ok();
-    known.and_then(|(_, _, parts)| parts)
+/// Returns the marks of a page; what older programs wrote does not say, or not of each.
+pub(super) fn marks_in(bytes: &[u8]) -> Marks {
+    type Parts = (Fetched, bool, Option<u64>);
+    let Ok(((_, _, parts), rest)) = postcard::take_from_bytes::<Parts>(bytes) else {
+        return Marks::default();
+    };
+    Marks { parts, figures: postcard::from_bytes(rest).unwrap_or_default() }
 }

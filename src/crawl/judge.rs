@@ -12,13 +12,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use super::behind::Form;
 use super::checks::{Doubt, United};
 use super::error::CrawlError;
-use super::evidence::{evidence_of, parts_in};
+use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::{Asker, PROBES_MAX, ProbeFlight};
 use super::learner::Tell;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::db::families::seen;
-use crate::db::families::urls;
+use crate::db::families::{seen, suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, Finding, RuleId, Words};
 use crate::frontier::{UrlRecord, UrlState};
@@ -36,10 +35,8 @@ const FAR_BETTER: u32 = 2;
 /// Looks that are remembered.
 const LOOKS_KEPT: usize = 64;
 
-/// What a look at a page showed, and a hash of its parts ([`parts_of`]), where they are known.
-///
-/// [`parts_of`]: super::evidence::parts_of
-pub(super) type Look = (Fetched, Option<u64>);
+/// What a look at a page showed.
+pub(super) type Look = (Fetched, Marks);
 
 /// Second looks at pages that stand for others: one look serves all doubts of that time.
 #[derive(Debug, Default)]
@@ -81,6 +78,8 @@ pub(super) struct Leads<'a> {
     pub(super) led_to: &'a [Fingerprint],
     /// A hash of the parts that it shows, if some are new: nothing had shown them before.
     pub(super) parts: Option<u64>,
+    /// A digest of the numbers of its text.
+    pub(super) figures: Option<u32>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -99,6 +98,8 @@ pub(super) struct Audited {
     led_to: Vec<Fingerprint>,
     /// Which parts the one that stands for it shows, if this one shows others that are new.
     lacks: Option<u64>,
+    /// The numbers of the one that stands for it, if this one has others.
+    figures: Option<u32>,
     /// What the one that stands for it had shown.
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
@@ -177,15 +178,29 @@ impl State {
             || known.is_other_beyond(audited, changes_by);
         let is_own = rewritten == *url && audited == fetched;
         let (leads_on, led_to) = (leads.new > 0, leads.led_to.to_vec());
-        let lacks = match &record.state {
-            UrlState::Done(done) if leads.parts.is_some() => parts_in(&done.evidence),
-            _ => None,
+        let marks = match &record.state {
+            UrlState::Done(done) => marks_in(&done.evidence),
+            _ => Marks::default(),
         };
-        let lacks = lacks
-            .filter(|parts| leads.parts != Some(*parts) && !self.checks.has_parts_of_chance(url));
+        let lacks = marks.parts.filter(|parts| {
+            let are_others = leads.parts.is_some_and(|own| own != *parts);
+            are_others && !self.checks.has_parts_of_chance(url)
+        });
+        let figures = marks.figures.filter(|known| leads.figures.is_some_and(|own| own != *known));
         let pair = (rewritten, key.clone());
-        let mut told =
-            Audited { rules, pair, stands, audited, leads_on, led_to, lacks, known, is_own, by };
+        let mut told = Audited {
+            rules,
+            pair,
+            stands,
+            audited,
+            leads_on,
+            led_to,
+            lacks,
+            figures,
+            known,
+            is_own,
+            by,
+        };
         let differs = is_other || told.differs_from(known, changes_by);
         // Where a rule is known to fail, it is only counted how often it does.
         if set.is_refused(&told.pair.0, &told.rules) {
@@ -207,8 +222,9 @@ impl State {
         let doubt = match differs {
             true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
             false => {
-                let own_words = known.own_words(audited, changes_by);
-                let asks = own_words.is_some() && self.checks.is_unknown(url);
+                let has_own =
+                    told.figures.is_some() || known.own_words(audited, changes_by).is_some();
+                let asks = has_own && self.checks.is_unknown(url);
                 let may_tell = known.is_before_model() && audited.can_testify();
                 (asks || may_tell || told.lacks.is_some()).then_some(Doubt::LooksTwice)
             }
@@ -318,19 +334,32 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, led_to, lacks, known, is_own, by, .. } =
-            told;
+        let Audited { mut rules, pair, stands, audited, led_to, lacks, figures, .. } = told;
+        let Audited { known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
         let changes_by = self.checks.changes_by(&pair.0);
+        let theirs = stands.iter().flat_map(|(rules, _)| rules);
+        let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
+        let all: Vec<RuleId> = all.into_iter().collect();
         // What neither is a label of the rules nor changes at each look is what a page is about. A
         // label is not taken for less than it is where it is long: all pages of a wiki may have had
-        // one sentence more since.
-        if found == Finding::Same
+        // one sentence more since. Nor are numbers, where pages stand still: the year of a table,
+        // or the dose for a child, is a few words.
+        if found != Finding::Failed
+            && figures.is_some()
+            && self.checks.stands_still(&pair.0)
+            && let Some((text, change)) = known.text().zip(known.change_to(audited, changes_by))
+        {
+            found = match self.checks.note_words(all, text, (change, changes_by)) {
+                Words::Label => found,
+                Words::Unknown => Finding::Unclear,
+                Words::Own | Words::Other | Words::Each => Finding::Failed,
+            };
+        } else if found == Finding::Same && figures.is_some() && self.checks.is_unknown(&pair.0) {
+            found = Finding::Unclear;
+        } else if found == Finding::Same
             && let Some(text) = known.text()
         {
-            let theirs = stands.iter().flat_map(|(rules, _)| rules);
-            let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
-            let all: Vec<RuleId> = all.into_iter().collect();
             if let Some(change) = known.own_words(audited, changes_by) {
                 // More words around one text than a title has are another page, unless other pages
                 // have them too.
@@ -391,10 +420,11 @@ impl State {
             rules = vec![rule];
         }
         if found == Finding::Failed {
-            self.checks.note_failed(&rules, &pair.0);
+            let is_of_several = suppressed::count_of(&self.db, by, 1)? > 0;
+            self.checks.note_failed(&rules, (&pair.0, &pair.1), is_of_several);
         }
         if found == Finding::Same {
-            self.checks.note_agreed(&rules, by);
+            self.checks.note_agreed(&rules, by, (&pair.0, &pair.1));
             if !led_to.is_empty() {
                 let (rules, pair) = (rules.clone(), pair.clone());
                 self.behind.agreed(&led_to, &Form { rules, pair, known });
@@ -502,15 +532,16 @@ impl State {
     fn tell_verified(
         &mut self,
         mut told: Audited,
-        (now_shown, parts): Look,
+        (now_shown, marks): Look,
         now: Timestamp,
     ) -> Result<(), DbError> {
         if let Some(before) = told.lacks {
             // Where it shows others at each look, that says nothing.
-            let is_stable = parts == Some(before);
+            let is_stable = marks.parts == Some(before);
             self.checks.parts_at_two_looks(&told.pair.0, is_stable);
             told.lacks = told.lacks.filter(|_| is_stable);
         }
+        told.figures = told.figures.filter(|before| marks.figures == Some(*before));
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
         let url = &told.pair.0;
@@ -624,9 +655,20 @@ mod tests {
         let (leads_on, by) = (false, pair.1.fingerprint());
         let (stands, lacks) = (None, None);
         let led_to = Vec::new();
-        let told =
-            Audited { rules, pair, stands, audited, leads_on, led_to, lacks, known, is_own, by };
-        state.tell_verified(told, (now_shown, None), now).unwrap();
+        let told = Audited {
+            rules,
+            pair,
+            stands,
+            audited,
+            leads_on,
+            led_to,
+            lacks,
+            figures: None,
+            known,
+            is_own,
+            by,
+        };
+        state.tell_verified(told, (now_shown, Marks::default()), now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
             Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
@@ -712,7 +754,7 @@ mod tests {
 
         /// Lets each second look that is under way show this; returns what is known by then.
         fn look(&mut self, shown: Fetched) -> [(u32, u32); 2] {
-            self.look_at((shown, None))
+            self.look_at((shown, Marks::default()))
         }
 
         fn look_at(&mut self, look: Look) -> [(u32, u32); 2] {
@@ -914,7 +956,8 @@ mod tests {
             let holder = url("http://a.example/d?id=7&sid=1");
             let mut bench = Bench::new(holder.as_str(), done(text, false));
             let UrlState::Done(mut shown) = done(text, false) else { panic!("it was fetched") };
-            shown.evidence = evidence(&text, false, Some(first));
+            let marks = Marks { parts: Some(first), ..Marks::default() };
+            shown.evidence = evidence(&text, false, marks);
             let mut batch = Batch::default();
             let row = record(&holder, None, UrlState::Done(shown));
             urls::put(&mut batch, &bench.state.db, holder.fingerprint(), &row);
@@ -922,7 +965,7 @@ mod tests {
             for (n, parts) in others.into_iter().enumerate() {
                 let leads = Leads { new: 1, parts, ..Leads::default() };
                 bench.fetch_leading(&format!("http://a.example/d?id=7&sid=1{n}"), text, leads);
-                bench.look_at((text, again));
+                bench.look_at((text, Marks { parts: again, ..Marks::default() }));
             }
             bench.known()[0]
         };
@@ -933,6 +976,47 @@ mod tests {
         assert_eq!(pages(1, Some(9), others), (6, 0), "the first one has others at each look");
         let one = [None, None, Some(2), None, None, None];
         assert_eq!(pages(1, Some(1), one), (5, 0), "one that has some proves nothing");
+    }
+
+    /// The doses for a child, in a table of the same words, were no evidence of anything, and what
+    /// agreed beside them proved the rule that hid them.
+    #[test]
+    fn pages_with_the_same_words_and_other_numbers_are_pages_of_their_own() {
+        let shown = |page: u64, numbers: &[u64]| {
+            let words = page * 1_000..page * 1_000 + 300;
+            let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+            let bag = Some(Bag::of(words.chain(numbers.iter().copied())));
+            let marks = Marks { figures: Some(numbers.iter().sum::<u64>() as u32), parts: None };
+            (Fetched::Page { text, digest: None, bag, junk: false }, marks)
+        };
+        let own = |page: u64| vec![page * 10, page * 10 + 1, page * 10 + 2];
+        // Which numbers each form shows, and its page at a second look; returns how many agreed,
+        // and how many failed or were no evidence.
+        let forms = |form: &dyn Fn(u64) -> Vec<u64>, again: &dyn Fn(u64) -> Vec<u64>| {
+            let (first, _) = shown(0, &own(0));
+            let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));
+            for page in 1..13 {
+                let by = format!("http://a.example/d?id={page}");
+                let (known, marks) = shown(page, &own(page));
+                let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+                became.evidence = evidence(&known, false, marks);
+                bench.hold(&by, UrlState::Done(became));
+                let (other, Marks { figures, .. }) = shown(page, &form(page));
+                let leads = Leads { figures, ..Leads::default() };
+                bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+                bench.look_at(shown(page, &again(page)));
+            }
+            bench.known()[0]
+        };
+        assert_eq!(forms(&own, &own), (12, 0));
+        let others = |page: u64| vec![page * 100, page * 100 + 1, page * 100 + 2];
+        assert_eq!(forms(&others, &own), (0, 2), "two are no accident");
+        let (agreed, against) = forms(&|page| own(page)[1..].to_vec(), &own);
+        assert!(agreed == 0 && against >= 2, "a single number less: {against}");
+        let (agreed, _) = forms(&|page| [own(page), vec![7, 8, 9]].concat(), &own);
+        assert!(agreed >= 7, "what all forms say is how they were asked for: {agreed}");
+        let clock = |page| vec![page * 77, page * 77 + 1];
+        assert!(forms(&others, &clock).1 <= 1, "they are others at each look");
     }
 
     /// Each view to print was another page than the one with the menus, and its rule fell.
@@ -1103,7 +1187,7 @@ mod tests {
         assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
         let number = *bench.state.probes.keys().next().unwrap();
         let flight = bench.state.probes.remove(&number).unwrap();
-        bench.state.probe_came_to(flight.asker, (other, None), bench.now).unwrap();
+        bench.state.probe_came_to(flight.asker, (other, Marks::default()), bench.now).unwrap();
         let mut audit = |tail: &str, now: u64| {
             bench.now = Timestamp::from_millis(now);
             let form = format!("http://a.example/d?id=7&sid={tail}");

@@ -3,8 +3,8 @@
 use super::admit::Admitted;
 use super::discover::Link;
 use super::error::CrawlError;
-use super::evidence::{fetched_of, parts_of};
-use super::judge::Leads;
+use super::evidence::{Marks, fetched_of};
+use super::judge::{Leads, Look};
 use super::learned;
 use super::learner::{Said, Tell};
 use super::state::State;
@@ -126,9 +126,10 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let parts = news.has_parts.then(|| parts_of(facts)).flatten();
+            let Marks { parts, figures } = Marks::of(facts);
+            let parts = parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
-            let leads = Leads { redirect, new: news.urls, led_to, parts };
+            let leads = Leads { redirect, new: news.urls, led_to, parts, figures };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
@@ -204,7 +205,7 @@ impl State {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        self.probe_came_to(asker, (fetched, facts.and_then(parts_of)), now)
+        self.probe_came_to(asker, (fetched, facts.map(Marks::of).unwrap_or_default()), now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.
@@ -217,7 +218,9 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
-            Some(flight) => self.probe_came_to(flight.asker, (Fetched::Forbidden, None), now),
+            Some(flight) => {
+                self.probe_came_to(flight.asker, (Fetched::Forbidden, Marks::default()), now)
+            }
             None => Ok(()),
         }
     }
@@ -225,12 +228,12 @@ impl State {
     pub(super) fn probe_came_to(
         &mut self,
         asker: Asker,
-        (fetched, parts): (Fetched, Option<u64>),
+        (fetched, marks): Look,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let (id, is_reference) = match asker {
             Asker::Rule { id, is_reference } => (id, is_reference),
-            Asker::Audit(page) => return Ok(self.looked_at(page, (fetched, parts), now)?),
+            Asker::Audit(page) => return Ok(self.looked_at(page, (fetched, marks), now)?),
             // What a host may not be asked says nothing about how it answers.
             Asker::Host { .. } => return Ok(()),
         };
@@ -344,7 +347,7 @@ impl State {
             if self.may_be_probed(&url)? {
                 self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })?;
             } else {
-                self.probe_came_to(asker, (Fetched::Forbidden, None), now)?;
+                self.probe_came_to(asker, (Fetched::Forbidden, Marks::default()), now)?;
             }
         }
         Ok(())

@@ -302,7 +302,7 @@ pub(super) mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::crawl::discover::{Link, Via};
-    use crate::crawl::evidence::evidence;
+    use crate::crawl::evidence::{Marks, evidence};
     use crate::crawl::{Dust, Parts, RepeatSettings, Settings, log};
     use crate::db::families::suppressed::Suppression;
     use crate::db::{Db, MemoryEnv};
@@ -676,7 +676,7 @@ pub(super) mod tests {
             rules_version: 1,
             content: "new".to_owned(),
             links: 1,
-            evidence: evidence(&shown, withheld, None),
+            evidence: evidence(&shown, withheld, Marks::default()),
         };
         assert_eq!(evidence_of(&done.evidence), Some(shown));
         UrlState::Done(Box::new(done))

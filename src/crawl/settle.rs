@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
-use super::evidence::{evidence, evidence_of, fetched_of, parts_of};
+use super::evidence::{Marks, evidence, evidence_of, fetched_of};
 use super::learn::News;
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
@@ -381,7 +381,7 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), parts_of(facts)),
+            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), Marks::of(facts)),
         };
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;

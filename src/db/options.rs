@@ -1,8 +1,8 @@
 //! How RocksDB is set up, and what it may use.
 
 use rocksdb::{
-    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, Env, Options, SliceTransform,
-    WriteBufferManager,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, Env, MemtableFactory,
+    Options, SliceTransform, WriteBufferManager,
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { cache: ByteSize::mib(36), sync_interval: Span::secs(1), open_files_max: 256 }
+        Settings { cache: ByteSize::mib(32), sync_interval: Span::secs(1), open_files_max: 256 }
     }
 }
 
@@ -53,11 +53,16 @@ impl Shared {
         options.create_if_missing(true);
         options.create_missing_column_families(true);
         options.set_write_buffer_manager(&self.buffers);
+        // Rows that lie by hash take one writer at a time; there are no more.
+        options.set_allow_concurrent_memtable_write(false);
         options.set_max_total_wal_size(64 << 20);
         options.set_max_open_files(i32::try_from(self.open_files_max).unwrap_or(i32::MAX));
         options.set_keep_log_file_num(2);
         options.set_max_background_jobs(2);
         options.set_bytes_per_sync(1 << 20);
+        // Each file that is merged is read through a buffer of that length, a dozen at once: of
+        // 2 MiB, as RocksDB has it, they are memory that nothing bounds.
+        options.set_compaction_readahead_size(128 << 10);
         options.set_wal_recovery_mode(rocksdb::DBRecoveryMode::TolerateCorruptedTailRecords);
         options
     }
@@ -82,9 +87,11 @@ impl Shared {
             table.set_optimize_filters_for_memory(true);
         }
         if let Some(length) = family.prefix_length() {
-            // Most prefixes that are looked for are not there: the filters say so without a seek.
+            // Most prefixes that are looked for are not there: filters say so without a seek.
             options.set_prefix_extractor(SliceTransform::create_fixed_prefix(length));
-            options.set_memtable_prefix_bloom_ratio(0.1);
+            // Rows lie by hash and not in the order of all keys, where a new one costs as many
+            // comparisons as there are levels.
+            options.set_memtable_factory(MemtableFactory::HashLinkList { bucket_count: 1 << 15 });
             table.set_bloom_filter(10.0, false);
             table.set_whole_key_filtering(false);
         }

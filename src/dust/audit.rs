@@ -131,7 +131,9 @@ impl Entry {
 
     /// Returns how many pairs that agreed speak for a URL in these places.
     fn agreed_for(&self, url: &CrawlUrl, here: &Places) -> u32 {
-        let least = self.proven.as_ref().and_then(|proven| proven.least_for(url, Some(here)));
+        let proven = self.proven.as_ref();
+        let has_failed = !self.refused.is_empty();
+        let least = proven.and_then(|proven| proven.least_for(url, Some(here), has_failed));
         least.unwrap_or(self.agreed())
     }
 

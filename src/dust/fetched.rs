@@ -177,6 +177,13 @@ impl Fetched {
         (is_more && agreement(self, other) == Finding::Same).then_some(change)
     }
 
+    /// Returns by which words two pages differ, where these are more than the pages of their site
+    /// change by from one look to the next.
+    pub(crate) fn change_to(self, other: Fetched, changes_by: u32) -> Option<Change> {
+        let (a, b) = self.bag().zip(other.bag())?;
+        Some(a.change_to(&b)).filter(|change| change.words() > changes_by)
+    }
+
     /// Returns true where two pages of one main text differ beside it by no more words than a title
     /// has, as by the link to the page that comes next.
     pub(crate) fn differs_beside_text(self, other: Fetched, change: &Change) -> bool {

@@ -752,14 +752,14 @@ fn parts(url: &CrawlUrl) -> Option<u64> {
 
 #[test]
 fn a_parameter_is_dropped_for_no_value_that_was_not_seen_to_be_without_effect() {
-    let early = (0..200).flat_map(|list| {
+    let early = (0..400).flat_map(|list| {
         let plain = format!("/list/{list}");
         let part = format!("{plain}?part={}", 1 + list % 2);
         [plain, part]
     });
     let late = [3, 4].map(|part| format!("/list/7?part={part}"));
     let tails: Vec<String> = early.chain(late).collect();
-    assert_nothing_lost(parts, &tails, 60);
+    assert_nothing_lost(parts, &tails, 150);
 }
 
 /// Articles under the number of the edition that they are shown in; the last editions differ.
@@ -771,14 +771,14 @@ fn editions(url: &CrawlUrl) -> Option<u64> {
 
 #[test]
 fn a_parameter_of_few_values_is_dropped_for_none_that_was_not_seen() {
-    let early = (0..300).flat_map(|article| {
+    let early = (0..1_200).flat_map(|article| {
         let plain = format!("/article/{article}");
         let edition = format!("{plain}?edition={}", article % 6);
         [plain, edition]
     });
     let late = (0..4).map(|n| format!("/article/{}?edition={}", 100 + n, 6 + n / 2));
     let tails: Vec<String> = early.chain(late).collect();
-    assert_nothing_lost(editions, &tails, 20);
+    assert_nothing_lost(editions, &tails, 200);
 }
 
 /// Pages of voyages, each under the names of two ships, which say nothing but in a log that began
@@ -809,17 +809,17 @@ fn the_more_pairs_agree_the_fewer_are_fetched_and_some_for_ever() {
     let shares: Vec<f64> =
         (0..200).map(|agreed| settings.share_after(agreed, ODDS_WRONG)).collect();
     assert!(shares.windows(2).all(|pair| pair[0] >= pair[1]));
-    assert!(shares[3] > 0.3 && shares[12] < 0.2 && shares[12] > settings.audit_share);
+    assert!(shares[3] > 0.3 && shares[12] < 0.4 && shares[12] > settings.audit_share);
     assert_eq!(shares[199], settings.audit_share);
     let doubtful = |agreed| settings.share_after(agreed, 0.5);
     assert_eq!(doubtful(10), 1.0, "where rules of a kind are often wrong, nothing is hidden yet");
-    assert!(doubtful(60) < 0.2);
+    assert!(doubtful(60) < 0.5 && doubtful(120) < 0.2);
     let among = |urls, odds| settings.agreed_among(urls, odds);
     assert_eq!(among(0, ODDS_WRONG), 0);
     let (sound, doubted) = (among(250, ODDS_WRONG), among(250, 1.0));
-    assert!((15..30).contains(&sound), "{sound}");
+    assert!((25..45).contains(&sound), "{sound}");
     assert!(
-        (60..120).contains(&doubted),
+        (90..160).contains(&doubted),
         "a rule of a doubtful kind is looked at again: {doubted}"
     );
     assert!(among(u32::MAX, ODDS_WRONG) < 25_000);

@@ -167,7 +167,9 @@ impl Standing {
             return self.audit_share;
         };
         let here = (!self.everywhere).then(places);
-        let Some(agreed) = proven.least_for(url, here.as_ref()) else { return self.audit_share };
+        let Some(agreed) = proven.least_for(url, here.as_ref(), !self.refused.is_empty()) else {
+            return self.audit_share;
+        };
         Some(*self.shares.get(agreed as usize).unwrap_or(last))
     }
 }

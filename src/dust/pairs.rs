@@ -42,7 +42,7 @@ use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{is_united, needed, rewrite};
 use super::prior;
-use super::proven::{Proven, places};
+use super::proven::{AGREED_BEFORE, Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
 use super::shape::{ODDS_WRONG, Verdict};
 use super::validate::{Finding, Settings, Standing};
@@ -183,7 +183,7 @@ impl Settings {
     /// what keeps the sum of these fetches and of what a wrong rule would cost at its least, where
     /// there are `odds` wrong rules for each true one.
     pub(crate) fn share_after(&self, agreed: u32, odds: f64) -> f64 {
-        let n = f64::from(agreed) + 1.5;
+        let n = f64::from(agreed) + AGREED_BEFORE;
         let most = (SHARE_MAX * odds / ODDS_WRONG).clamp(SHARE_MAX, 1.0);
         (self.loss_price * odds * 2.0 / 3.0 / (n * n)).min(most).max(self.audit_share)
     }

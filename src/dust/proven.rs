@@ -29,6 +29,13 @@ const VALUES_MAX: usize = 64;
 /// themselves: of more, one pair in each must do, and of more directories none.
 const PARTS_MAX: usize = 24;
 
+/// Pairs that agreed in a part of the site from which on a rule is taken to hold in it.
+const PART_PROVED: u32 = 8;
+
+/// As how many pairs it counts that none has failed yet, as
+/// [`share_after`](super::validate::Settings::share_after) has it.
+pub(super) const AGREED_BEFORE: f64 = 1.5;
+
 /// Kinds of places: names of parameters, first directory, second directory, view.
 const KINDS: usize = 4;
 pub(super) const NAMES: usize = 0;
@@ -185,6 +192,22 @@ impl Proven {
         agreed.min().unwrap_or(self.pairs)
     }
 
+    /// Returns what [`Proven::least_in`] says where each of several parts in which the rule holds
+    /// speaks for the others: one that holds in eleven parts of a site will in the twelfth. The
+    /// odds that it is wrong there are then as many times smaller, and by the square of the pairs
+    /// that agreed in it they are weighed.
+    fn weighed_in(&self, here: &Places) -> u32 {
+        let parts = self.places[..VIEW].iter().zip(here);
+        let parts = parts.filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
+        let agreed = parts.map(|(of_kind, here)| {
+            let others = of_kind.iter().filter(|(place, _)| *place != here);
+            let others = others.filter(|(_, agreed)| **agreed >= PART_PROVED).count();
+            let agreed = f64::from(of_kind.get(here).copied().unwrap_or(0)) + AGREED_BEFORE;
+            (agreed * ((1 + others) as f64).sqrt() - AGREED_BEFORE) as u32
+        });
+        agreed.min().unwrap_or(self.pairs)
+    }
+
     /// Returns how many values spoke for one that a URL has and that was not seen, where the fewest
     /// did: many pairs of few values say little of the next value. `None` where all its values were
     /// seen, or so many others that one more says nothing.
@@ -195,9 +218,18 @@ impl Proven {
     }
 
     /// Returns how many pairs that agreed in the places of a URL, or values that did, speak for
-    /// it, where the fewest do; `None` where neither counts for itself.
-    pub(crate) fn least_for(&self, url: &CrawlUrl, here: Option<&Places>) -> Option<u32> {
-        let in_places = here.map(|here| self.least_in(here));
+    /// it, where the fewest do; `None` where neither counts for itself. Parts of the site speak for
+    /// each other, unless it `has_failed` in one.
+    pub(crate) fn least_for(
+        &self,
+        url: &CrawlUrl,
+        here: Option<&Places>,
+        has_failed: bool,
+    ) -> Option<u32> {
+        let in_places = here.map(|here| match has_failed {
+            true => self.least_in(here),
+            false => self.weighed_in(here),
+        });
         in_places.into_iter().chain(self.values_seen(url)).min()
     }
 

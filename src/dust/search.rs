@@ -289,12 +289,20 @@ impl Search<'_> {
             let most = a.len().min(b.len()) - left;
             let right =
                 a.iter().rev().zip(b.iter().rev()).take_while(|(x, y)| x == y).count().min(most);
+            let digits = |side: &[&str]| side.iter().all(|t| t.bytes().all(|c| c.is_ascii_digit()));
+            let is_number = |left: usize, right: usize| {
+                let (x, y) = (&a[left..a.len() - right], &b[left..b.len() - right]);
+                !x.is_empty() && !y.is_empty() && digits(x) && digits(y)
+            };
+            let (left, right) = match is_number(left, right) {
+                true => release_around(&a, (left, right)),
+                false => (left, right),
+            };
             let (x, y) = (&a[left..a.len() - right], &b[left..b.len() - right]);
             let ((long, whole), short) =
                 if (x.len(), x) > (y.len(), y) { ((x, &a), y) } else { ((y, &b), x) };
-            let digits = |side: &[&str]| side.iter().all(|t| t.bytes().all(|c| c.is_ascii_digit()));
             // Numbered items are not DUST; a rule must not turn one number into another.
-            if long.len() > 35 || (!short.is_empty() && digits(long) && digits(short)) {
+            if long.len() > 35 || is_number(left, right) {
                 continue;
             }
             let core = cores.entry((long.concat(), short.concat())).or_default();
@@ -458,6 +466,21 @@ impl Literal {
     }
 }
 
+/// Returns how many tokens on both sides of a number stand before and after the directory that it
+/// is a part of, if that is called by a release, as in `/2.0/manual`: where two releases have one
+/// text, that is no item among numbered ones. Where it is not, the number itself.
+fn release_around(tail: &[&str], (left, right): (usize, usize)) -> (usize, usize) {
+    let before = tail[..left].iter().rev().take_while(|token| **token != "/").count();
+    let after = tail[tail.len() - right..].iter().take_while(|token| **token != "/").count();
+    let directory = &tail[left - before..tail.len() - right + after];
+    let is_release = directory.contains(&".")
+        && directory.iter().all(|t| *t == "." || t.bytes().all(|c| c.is_ascii_digit()));
+    match is_release && after < right {
+        true => (left - before, right - after),
+        false => (left, right),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -514,6 +537,35 @@ mod tests {
         dropped.sort();
         let want = ["blob", "diff", "raw", "tree"];
         assert_eq!(dropped, want.map(|view| format!("drop parameter \"at\" with \"do={view}\"")));
+    }
+
+    /// A manual of which two releases are the same was crawled twice: their names are numbers.
+    #[test]
+    fn a_directory_that_is_called_by_a_release_is_no_numbered_item() {
+        let found = |names: [&str; 2]| {
+            let mut miner = Miner::new(Settings { applicable_min: 3, ..Settings::default() });
+            for page in 0..40u64 {
+                for name in names {
+                    let tail = name.replace('*', &page.to_string());
+                    let url = format!("http://example.com{tail}");
+                    let shingles = page * 1_000..page * 1_000 + 120;
+                    let text = Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main);
+                    let url = CrawlUrl::parse(&url).unwrap();
+                    miner.observe(&Observation::of(url, 200, text));
+                }
+            }
+            let site = Site::new("example.com");
+            let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO);
+            let exchange = |rule: &Rule| matches!(rule.rule, RuleKind::Substring { .. });
+            rules.unwrap().iter().filter(|rule| exchange(rule)).map(Rule::to_string).collect()
+        };
+        let rules: Vec<String> = found(["/1.0/part/page-*.html", "/2.0/part/page-*.html"]);
+        let is_it = |rule: &String| rule.contains("/1.0/") && rule.contains("/2.0/");
+        assert!(matches!(&rules[..], [rule] if is_it(rule)), "{rules:?}");
+        let rules: Vec<String> = found(["/1/part/page-*.html", "/2/part/page-*.html"]);
+        assert!(rules.is_empty(), "{rules:?}");
+        let rules: Vec<String> = found(["/part/page-*.html?v=1.0", "/part/page-*.html?v=2.0"]);
+        assert!(rules.is_empty(), "{rules:?}");
     }
 
     #[test]

@@ -81,7 +81,7 @@ impl Default for Settings {
             probe_share_max: 0.10,
             pairs_min: 5,
             pairs_new_min: 2,
-            loss_price: 2_000.0,
+            loss_price: 5_000.0,
             audit_share: 0.02,
             audit_failure_good: 0.01,
             audit_failure_bad: 0.10,

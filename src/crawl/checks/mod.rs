@@ -6,11 +6,13 @@
 //! proves the rule or refutes it. Before a crawl ends, nothing is left aside that is not proved:
 //! what is still in doubt is fetched, few at first, in growing steps.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+mod measure;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
+use self::measure::{Failed, Measuring};
 use super::admit::Admitted;
 use super::error::CrawlError;
 use super::evidence::evidence_of;
@@ -23,11 +25,10 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{
-    Changes, Fetched, Finding, RuleId, RuleKind, RuleSet, Sketch, Text, Trust, Words,
-    is_among_first,
+    Changes, Fetched, Finding, RuleId, RuleKind, RuleSet, Sketch, Trust, Words, is_among_first,
 };
 use crate::frontier::UrlState;
-use crate::url::{CrawlUrl, Fingerprint, Host, Site, query};
+use crate::url::{CrawlUrl, Fingerprint, Host, Site};
 
 /// Checks of one rule that are under way at a time: the outcome of one decides about the next.
 const AT_ONCE: u32 = 2;
@@ -36,10 +37,8 @@ const AT_ONCE: u32 = 2;
 /// only set aside.
 const AWAITED_MAX: usize = 100_000;
 
-/// URLs of one doubted rule that are fetched before a crawl ends, and at a time. Three failures
-/// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
-const DOUBTED_MAX: usize = 16;
-const DOUBTED_STEP: usize = 4;
+/// URLs by which one rule is measured that are no evidence of a trap.
+const SAMPLED_MAX: usize = 512;
 
 /// URLs of one rule in force that are fetched before a crawl ends.
 const MEASURED_MAX: usize = 256;
@@ -49,19 +48,13 @@ const MEASURED_MAX: usize = 256;
 /// each link, a share of all forms would have no end.
 const FORMS_AUDITED: usize = 4;
 
-/// Pages and rules of which it is remembered that a form agreed; some 40 bytes each.
+/// Pages and rules of which it is remembered that forms agreed, some 60 bytes each; and how many
+/// kinds of forms of one.
 const AGREED_MAX: usize = 50_000;
+const FORMS_AUDITED_MAX: usize = 32;
 
 /// Forms of a page that are counted.
 const FORMS_COUNTED: usize = 256;
-
-/// Hidden URLs that are fetched for each one that turned out to be another page, those that are
-/// most like it: where one differs, so may its neighbours. For how many of the last ones of a rule.
-const NEIGHBOURS: usize = 16;
-const FAILED_MAX: usize = 4;
-
-/// Rules of which it is remembered where they failed.
-const FAILED_RULES_MAX: usize = 2_000;
 
 /// Largest step in which what is in doubt is fetched before a crawl ends.
 const STEP_MAX: usize = 256;
@@ -80,7 +73,7 @@ const RESTLESS_EVERY: u64 = 16;
 
 /// Forms of a page that are fetched once it stood for another one: where one translation is there,
 /// others may be, whatever rule hides them.
-pub(super) const CONTESTED_FORMS: usize = 8;
+pub(in crate::crawl) const CONTESTED_FORMS: usize = 8;
 
 /// Pages of which this is remembered.
 const CONTESTED_MAX: usize = 10_000;
@@ -98,19 +91,13 @@ const PARTS_SHARE: u32 = 4;
 const ALIKE_MIN: u32 = 5;
 
 /// Rules, each in one view, of which such pairs are counted.
-pub(super) const KEPT_BACK_MAX: usize = 10_000;
+pub(in crate::crawl) const KEPT_BACK_MAX: usize = 10_000;
 
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
 
 /// URLs of one rule that are looked at in one step.
 const ROWS_MAX: usize = 100_000;
-
-/// URLs of one rule among which the latest are looked for.
-const LATEST_ROWS_MAX: usize = 20_000;
-
-/// A hidden URL: when it was suppressed, which it is, and what stands for it.
-type Row = (Timestamp, Fingerprint, Fingerprint);
 
 /// A check that is under way.
 #[derive(Debug)]
@@ -119,9 +106,6 @@ struct Check {
     /// The URL that stands for it.
     by: Fingerprint,
     why: Why,
-    /// What it shows is no evidence of a trap: one of so few checks of a rule that they cannot be
-    /// what keeps the crawl going.
-    is_sample: bool,
 }
 
 /// Why a URL is fetched that a rule would suppress.
@@ -131,8 +115,8 @@ enum Why {
     Proves,
     /// Since it was told to be fetched: what is known by then about rules is not asked again.
     Told,
-    /// It was drawn as one by which a proved rule is measured, which holds whatever is hidden until
-    /// its turn comes.
+    /// It was drawn as one by which a proved rule is measured, which holds however much is hidden
+    /// until its turn comes.
     Drawn,
 }
 
@@ -150,59 +134,6 @@ struct Scan {
 struct Clean {
     at: Timestamp,
     trust: Trust,
-}
-
-/// What is left to measure of a rule in force before the end of a crawl.
-#[derive(Debug)]
-struct Measuring {
-    /// URLs with what stands for them that are most like those that turned out to be other pages.
-    near: VecDeque<(Fingerprint, Fingerprint)>,
-    /// The others, in the order in which they are fetched.
-    next: VecDeque<(Fingerprint, Fingerprint)>,
-    /// How many of them, the first ones, would not be suppressed by what was known of the rule.
-    owed: usize,
-    /// URLs that it had hidden, those of a page that has many counted as far as they are audited.
-    hidden: usize,
-    /// The same, each counted once.
-    rows: usize,
-    /// What was known.
-    trust: Trust,
-}
-
-impl Measuring {
-    fn pop(&mut self) -> Option<(Fingerprint, Fingerprint)> {
-        self.near.pop_front().or_else(|| {
-            self.owed = self.owed.saturating_sub(1);
-            self.next.pop_front()
-        })
-    }
-}
-
-/// Where a rule has failed.
-#[derive(Debug, Default)]
-struct Failed {
-    /// The last URLs that turned out to be other pages.
-    urls: VecDeque<CrawlUrl>,
-    /// How many of their neighbours are still to be fetched.
-    owed: usize,
-}
-
-impl Failed {
-    /// Returns how much a URL is like one of those that failed: how many of its parameters that has
-    /// too, and how far their paths are the same.
-    fn likeness(&self, url: &CrawlUrl) -> (usize, usize) {
-        let parameters = |url: &CrawlUrl| -> BTreeSet<String> {
-            let query = url.as_url().query().unwrap_or_default();
-            query::parameters(query).map(str::to_owned).collect()
-        };
-        let own = parameters(url);
-        let like = |other: &CrawlUrl| {
-            let shared = parameters(other).intersection(&own).count();
-            let paths = url.path().bytes().zip(other.path().bytes());
-            (shared, paths.take_while(|(a, b)| a == b).count())
-        };
-        self.urls.iter().map(like).max().unwrap_or_default()
-    }
 }
 
 /// What is found of a URL that was set aside.
@@ -232,11 +163,11 @@ struct Open {
 
 /// The checks that are under way.
 #[derive(Debug, Default)]
-pub(super) struct Checks {
+pub(in crate::crawl) struct Checks {
     awaited: HashMap<Fingerprint, Check>,
     under_way: HashMap<RuleId, u32>,
-    /// Checks of each rule that have begun.
-    begun: HashMap<RuleId, usize>,
+    /// URLs that were fetched to measure each rule, up to now.
+    sampled: HashMap<RuleId, usize>,
     /// URLs of each rule that were fetched before the end of the crawl, for what they would prove.
     proving: HashMap<RuleId, usize>,
     /// Rules in force that were measured before the end of the crawl, and by how many URLs.
@@ -257,8 +188,9 @@ pub(super) struct Checks {
     contested: HashMap<Fingerprint, usize>,
     /// Those of them whose suppressed forms are to be fetched.
     contested_due: VecDeque<Fingerprint>,
-    /// Rules with pages of which a form that they suppress agreed.
-    agreed: HashSet<(RuleId, Fingerprint)>,
+    /// Rules with pages of which forms that they suppress agreed, and by what these differed from
+    /// their key ([`measure::own_part`]).
+    agreed: HashMap<(RuleId, Fingerprint), Vec<u32>>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
     /// Pages that wait and stand for a form that was fetched before them, which they are compared
@@ -306,23 +238,27 @@ struct Restless {
 
 /// What makes two URLs one page.
 #[derive(Debug)]
-pub(super) struct United {
+pub(in crate::crawl) struct United {
     /// The rules in whose name one of them is suppressed: if any of them falls, it comes back.
-    pub(super) all: Vec<RuleId>,
+    pub(in crate::crawl) all: Vec<RuleId>,
     /// Those that rewrite `url`.
-    pub(super) rules: Vec<RuleId>,
+    pub(in crate::crawl) rules: Vec<RuleId>,
     /// The one that is judged: the URL itself, or what stands for it where it is that which the
     /// rules rewrite.
-    pub(super) url: CrawlUrl,
+    pub(in crate::crawl) url: CrawlUrl,
     /// What stands for it, where that is not judged already, and the rules that rewrite it too.
-    pub(super) stands: Option<(Vec<RuleId>, CrawlUrl)>,
+    pub(in crate::crawl) stands: Option<(Vec<RuleId>, CrawlUrl)>,
     /// What stands for it keeps something back, in this view: see [`State::is_kept_back`].
-    pub(super) withholds: Option<u64>,
+    pub(in crate::crawl) withholds: Option<u64>,
 }
 
 impl United {
     /// Returns what makes two URLs one page; `None` where they have not one key.
-    pub(super) fn by_key(set: &RuleSet, url: &CrawlUrl, stands: CrawlUrl) -> Option<United> {
+    pub(in crate::crawl) fn by_key(
+        set: &RuleSet,
+        url: &CrawlUrl,
+        stands: CrawlUrl,
+    ) -> Option<United> {
         let all = set.uniting(url, &stands)?;
         Some(United::by(set, all, url, stands))
     }
@@ -338,7 +274,7 @@ impl United {
     }
 
     /// Returns true where no rule that makes them one is in doubt.
-    pub(super) fn is_proved(&self, set: &RuleSet) -> bool {
+    pub(in crate::crawl) fn is_proved(&self, set: &RuleSet) -> bool {
         let stands = self.stands.as_ref();
         !self.all.is_empty()
             && !set.is_doubtful(&self.url, &self.rules)
@@ -346,14 +282,14 @@ impl United {
     }
 
     /// Returns numbers of the rules in whose name one of the two is suppressed.
-    pub(super) fn numbers(&self) -> Vec<u64> {
+    pub(in crate::crawl) fn numbers(&self) -> Vec<u64> {
         self.all.iter().map(|rule| rule.0).collect()
     }
 }
 
 /// What is made of two pages that a rule takes for one and that have not the same words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
+pub(in crate::crawl) enum Doubt {
     /// Nothing, until the one that stands for the other was looked at again.
     LooksTwice,
     /// The same page with another advertisement.
@@ -363,59 +299,17 @@ pub(super) enum Doubt {
 }
 
 impl Checks {
-    /// Notes that a URL is another page than rules had it.
-    pub(super) fn note_failed(&mut self, rules: &[RuleId], url: &CrawlUrl) {
-        for rule in rules {
-            if self.failed.len() >= FAILED_RULES_MAX && !self.failed.contains_key(rule) {
-                continue;
-            }
-            let failed = self.failed.entry(*rule).or_default();
-            if failed.urls.len() >= FAILED_MAX {
-                failed.urls.pop_front();
-            }
-            failed.urls.push_back(url.clone());
-            let near = self.measuring.remove(rule).map_or(0, |measuring| measuring.near.len());
-            self.owe_neighbours(*rule, NEIGHBOURS + near);
-        }
-    }
-
-    /// Takes out of the URLs that a rule hides those most like the ones that turned out to be other
-    /// pages, as many as are owed for these.
-    fn take_neighbours(
-        &mut self,
-        rule: RuleId,
-        hidden: &mut Vec<(CrawlUrl, Row)>,
-    ) -> VecDeque<(Fingerprint, Fingerprint)> {
-        let Some(failed) = self.failed.get_mut(&rule) else { return VecDeque::new() };
-        let owed = std::mem::take(&mut failed.owed).min(hidden.len());
-        if owed > 0 {
-            hidden.sort_by_cached_key(|(url, row)| (Reverse(failed.likeness(url)), row.1));
-        }
-        hidden.drain(..owed).map(|(_, (_, url, by))| (url, by)).collect()
-    }
-
-    /// Notes how many URLs are still to be fetched that are like those that failed.
-    fn owe_neighbours(&mut self, rule: RuleId, more: usize) {
-        if let Some(failed) = self.failed.get_mut(&rule) {
-            failed.owed = (failed.owed + more).min(NEIGHBOURS * FAILED_MAX);
-        }
-    }
-
     fn begin(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId], why: Why) {
         // Of what is drawn there may be hundreds at a time, for which no check of a rule waits.
         let counted = if why == Why::Drawn { &[] } else { rules };
-        let mut is_sample = why != Why::Drawn;
         for rule in counted {
             *self.under_way.entry(*rule).or_default() += 1;
-            let begun = self.begun.entry(*rule).or_default();
-            *begun += 1;
-            is_sample &= *begun <= MEASURED_MAX;
         }
-        self.awaited.insert(url, Check { rules: rules.to_vec(), by, why, is_sample });
+        self.awaited.insert(url, Check { rules: rules.to_vec(), by, why });
     }
 
     /// Notes that a URL needs no check any more, or had it; returns what stands for it.
-    pub(super) fn end(&mut self, url: Fingerprint) -> Option<Fingerprint> {
+    pub(in crate::crawl) fn end(&mut self, url: Fingerprint) -> Option<Fingerprint> {
         let check = self.awaited.remove(&url)?;
         let counted = if check.why == Why::Drawn { &[][..] } else { &check.rules };
         for rule in counted {
@@ -427,31 +321,38 @@ impl Checks {
     }
 
     /// Notes that a form of a page which waits was fetched before it.
-    pub(super) fn note_came_before(&mut self, page: Fingerprint, form: Fingerprint) {
+    pub(in crate::crawl) fn note_came_before(&mut self, page: Fingerprint, form: Fingerprint) {
         if self.came_before.len() < AWAITED_MAX {
             self.came_before.insert(page, form);
         }
     }
 
     /// Returns true for a page of which a form was fetched before it.
-    pub(super) fn has_come_before(&self, page: Fingerprint) -> bool {
+    pub(in crate::crawl) fn has_come_before(&self, page: Fingerprint) -> bool {
         self.came_before.contains_key(&page)
     }
 
     /// Returns the form that was fetched before a page, once.
-    pub(super) fn take_came_before(&mut self, page: Fingerprint) -> Option<Fingerprint> {
+    pub(in crate::crawl) fn take_came_before(&mut self, page: Fingerprint) -> Option<Fingerprint> {
         self.came_before.remove(&page)
     }
 
     /// Returns true where the check of a URL is awaited.
-    pub(super) fn awaits(&self, url: Fingerprint) -> bool {
+    pub(in crate::crawl) fn awaits(&self, url: Fingerprint) -> bool {
         self.awaited.contains_key(&url)
     }
 
-    /// Returns true where the check of a URL is awaited, and repeats what is known if the rule is
-    /// right: that says nothing about its part of the host, unless there is no end to such checks.
-    pub(super) fn samples(&self, url: Fingerprint) -> bool {
-        self.awaited.get(&url).is_some_and(|check| check.is_sample)
+    /// Returns true where what a URL shows is no evidence of a trap: it is one of so few by which
+    /// its rules are measured that they cannot be what keeps the crawl going. Asked once for each.
+    pub(in crate::crawl) fn samples(&mut self, url: Fingerprint) -> bool {
+        let Some(check) = self.awaited.get(&url) else { return false };
+        let mut is_one_of_few = true;
+        for rule in &check.rules {
+            let sampled = self.sampled.entry(*rule).or_default();
+            *sampled += 1;
+            is_one_of_few &= *sampled <= SAMPLED_MAX;
+        }
+        is_one_of_few
     }
 
     /// Returns what is made of a page that is not in every word like the one that stands for it, or
@@ -459,7 +360,12 @@ impl Checks {
     /// site whose pages change at each look, words more or less say nothing, unless they are more
     /// than its looks differ by; on one whose pages do not, a second look is for rules that are
     /// worth it.
-    pub(super) fn on_doubt(&self, url: &CrawlUrl, is_other: bool, is_distrusted: bool) -> Doubt {
+    pub(in crate::crawl) fn on_doubt(
+        &self,
+        url: &CrawlUrl,
+        is_other: bool,
+        is_distrusted: bool,
+    ) -> Doubt {
         let restless = self.restless.get(&url.site()).copied().unwrap_or_default();
         let sampled = xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY);
         match restless.sum {
@@ -472,13 +378,13 @@ impl Checks {
 
     /// Returns true where pages of a URL's site were looked at twice often enough to know that they
     /// do not change by themselves.
-    pub(super) fn stands_still(&self, url: &CrawlUrl) -> bool {
+    pub(in crate::crawl) fn stands_still(&self, url: &CrawlUrl) -> bool {
         self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_MAX)
     }
 
     /// Returns true where so little is known of how far the pages of a site change by themselves
     /// that words which a page has for its own ask for a second look.
-    pub(super) fn is_unknown(&self, url: &CrawlUrl) -> bool {
+    pub(in crate::crawl) fn is_unknown(&self, url: &CrawlUrl) -> bool {
         let sum = self.restless.get(&url.site()).map_or(0, |restless| restless.sum);
         (STEADY_MAX + 1..RESTLESS_MIN).contains(&sum)
     }
@@ -486,7 +392,7 @@ impl Checks {
     /// Takes in by which words a page of this text differs from another one that these rules make
     /// it, on a site whose pages change by so many at each look; returns what pages of other texts
     /// say of these words.
-    pub(super) fn note_words(
+    pub(in crate::crawl) fn note_words(
         &mut self,
         rules: Vec<RuleId>,
         text: Sketch,
@@ -497,7 +403,7 @@ impl Checks {
 
     /// Takes in that a page of this text has no words of its own beside the one that these rules
     /// make it.
-    pub(super) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
+    pub(in crate::crawl) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
         self.changes_of(rules).note_same(text);
     }
 
@@ -511,7 +417,11 @@ impl Checks {
     /// Counts a page with the words of the one that these rules make it, and whether it shows parts
     /// that nothing else had shown. Returns what that says where it does: now and then a form has
     /// parts of its own, and where many have, they are pages of their own.
-    pub(super) fn note_parts(&mut self, rules: &[RuleId], are_new: bool) -> Option<Finding> {
+    pub(in crate::crawl) fn note_parts(
+        &mut self,
+        rules: &[RuleId],
+        are_new: bool,
+    ) -> Option<Finding> {
         if self.parts.len() >= CHANGES_MAX && !self.parts.contains_key(rules) {
             self.parts.pop_first();
         }
@@ -527,7 +437,7 @@ impl Checks {
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
     /// something back; returns true where they are not alike, and all before had been.
-    pub(super) fn kept_back(&mut self, of: (RuleId, u64), is_alike: bool) -> bool {
+    pub(in crate::crawl) fn kept_back(&mut self, of: (RuleId, u64), is_alike: bool) -> bool {
         if self.kept_back.len() >= KEPT_BACK_MAX && !self.kept_back.contains_key(&of) {
             return false;
         }
@@ -541,25 +451,25 @@ impl Checks {
 
     /// Returns true where each of these rules has made one page only of forms that keep back the
     /// same, and often, where the first was of this view.
-    pub(super) fn keep_back_alike(&self, rules: &[RuleId], view: u64) -> bool {
+    pub(in crate::crawl) fn keep_back_alike(&self, rules: &[RuleId], view: u64) -> bool {
         let of = |rule: &RuleId| self.kept_back.get(&(*rule, view));
         !rules.is_empty() && rules.iter().all(|rule| of(rule).is_some_and(|known| known.is_alike()))
     }
 
     /// Returns the most words by which two looks at a page of a URL's site have differed.
-    pub(super) fn changes_by(&self, url: &CrawlUrl) -> u32 {
+    pub(in crate::crawl) fn changes_by(&self, url: &CrawlUrl) -> u32 {
         self.restless.get(&url.site()).map_or(0, |restless| restless.words)
     }
 
     /// Returns true for a URL of a site whose pages show other parts at each look, as pictures of
     /// chance.
-    pub(super) fn has_parts_of_chance(&self, url: &CrawlUrl) -> bool {
+    pub(in crate::crawl) fn has_parts_of_chance(&self, url: &CrawlUrl) -> bool {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
         known.parts_changed >= 2 && known.parts_changed > known.parts_kept
     }
 
     /// Notes whether a page showed the same parts at a second look.
-    pub(super) fn parts_at_two_looks(&mut self, url: &CrawlUrl, is_stable: bool) {
+    pub(in crate::crawl) fn parts_at_two_looks(&mut self, url: &CrawlUrl, is_stable: bool) {
         let Some(known) = self.restless_of(url) else { return };
         let count = if is_stable { &mut known.parts_kept } else { &mut known.parts_changed };
         *count = count.saturating_add(1);
@@ -567,7 +477,7 @@ impl Checks {
 
     /// Notes whether a page was the same, word for word, at a second look, and if not, by how many
     /// words it was another.
-    pub(super) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool, words: u32) {
+    pub(in crate::crawl) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool, words: u32) {
         let Some(restless) = self.restless_of(url) else { return };
         let step = if is_stable { -1 } else { 2 };
         restless.sum = (restless.sum + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
@@ -583,23 +493,33 @@ impl Checks {
         Some(self.restless.entry(site).or_default())
     }
 
-    /// Notes that a form which rules would have suppressed in favour of `by` agreed with it.
-    pub(super) fn note_agreed(&mut self, rules: &[RuleId], by: Fingerprint) {
+    /// Notes that a form which rules would have suppressed in favour of `by` agreed with it, given
+    /// with its key.
+    pub(in crate::crawl) fn note_agreed(
+        &mut self,
+        rules: &[RuleId],
+        by: Fingerprint,
+        (form, key): (&CrawlUrl, &CrawlUrl),
+    ) {
+        let part = measure::own_part(form, key);
         for rule in rules {
             // What is forgotten is audited a little more.
             if self.agreed.len() >= AGREED_MAX {
                 self.agreed.clear();
             }
-            self.agreed.insert((*rule, by));
+            let parts = self.agreed.entry((*rule, by)).or_default();
+            if parts.len() < FORMS_AUDITED_MAX && !parts.contains(&part) {
+                parts.push(part);
+            }
         }
     }
 
     fn have_agreed(&self, rules: &[RuleId], by: Fingerprint) -> bool {
-        rules.iter().all(|rule| self.agreed.contains(&(*rule, by)))
+        rules.iter().all(|rule| self.agreed.contains_key(&(*rule, by)))
     }
 
     /// Notes that a page stood for another one.
-    pub(super) fn contest(&mut self, page: Fingerprint) {
+    pub(in crate::crawl) fn contest(&mut self, page: Fingerprint) {
         if self.contested.len() < CONTESTED_MAX && !self.contested.contains_key(&page) {
             self.contested.insert(page, CONTESTED_FORMS);
             self.contested_due.push_back(page);
@@ -607,7 +527,7 @@ impl Checks {
     }
 
     /// Returns true while suppressed forms of such pages are to be fetched.
-    pub(super) fn has_contested(&self) -> bool {
+    pub(in crate::crawl) fn has_contested(&self) -> bool {
         !self.contested_due.is_empty()
     }
 
@@ -628,7 +548,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn united_by(
+    pub(in crate::crawl) fn united_by(
         &self,
         set: &RuleSet,
         url: &CrawlUrl,
@@ -657,7 +577,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn note_keys(
+    pub(in crate::crawl) fn note_keys(
         &mut self,
         batch: &mut Batch,
         pages: &[(CrawlUrl, CrawlUrl)],
@@ -685,7 +605,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn stood_for(
+    pub(in crate::crawl) fn stood_for(
         &self,
         set: &RuleSet,
         url: &CrawlUrl,
@@ -707,7 +627,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn held_by_proved(
+    pub(in crate::crawl) fn held_by_proved(
         &self,
         set: &RuleSet,
         url: &CrawlUrl,
@@ -720,7 +640,12 @@ impl State {
     }
 
     /// Lets what a URL shows be compared with what stands for it, if it is not awaited already.
-    pub(super) fn await_audit(&mut self, url: Fingerprint, by: Fingerprint, rules: &[RuleId]) {
+    pub(in crate::crawl) fn await_audit(
+        &mut self,
+        url: Fingerprint,
+        by: Fingerprint,
+        rules: &[RuleId],
+    ) {
         self.await_since(url, by, rules, Why::Told);
     }
 
@@ -735,7 +660,10 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn beside(&self, admitted: &Admitted) -> Result<Option<BesideLine>, DbError> {
+    pub(in crate::crawl) fn beside(
+        &self,
+        admitted: &Admitted,
+    ) -> Result<Option<BesideLine>, DbError> {
         let Some(by) = self.stands_beside(admitted) else { return Ok(None) };
         let url = admitted.lease.waiting.fingerprint;
         let (why, rules) = match (self.checks.awaited.get(&url), &admitted.beside) {
@@ -756,7 +684,7 @@ impl State {
     }
 
     /// Returns the URL that stands, or stood, for one that is fetched all the same.
-    pub(super) fn stands_beside(&self, admitted: &Admitted) -> Option<Fingerprint> {
+    pub(in crate::crawl) fn stands_beside(&self, admitted: &Admitted) -> Option<Fingerprint> {
         let url = admitted.lease.waiting.fingerprint;
         let check = self.checks.awaited.get(&url).map(|check| check.by);
         let by = check.or(admitted.beside.as_ref().map(|(by, _)| *by));
@@ -767,7 +695,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn is_fetched_to_check(
+    pub(in crate::crawl) fn is_fetched_to_check(
         &mut self,
         set: &RuleSet,
         own: Fingerprint,
@@ -776,9 +704,10 @@ impl State {
     ) -> Result<bool, DbError> {
         let United { rules, url, .. } = united;
         if let Some(check) = self.checks.awaited.get(&own) {
-            // Another check may have proved the rule while this one was waiting.
+            // Others may have proved the rule while this one was waiting: of a list with a thousand
+            // forms half were drawn when little was known of it.
             let goes =
-                check.why != Why::Proves || set.must_prove(url, rules) || set.audits(url, rules);
+                check.why == Why::Told || set.must_prove(url, rules) || set.audits(url, rules);
             if !goes {
                 self.checks.end(own);
             }
@@ -799,7 +728,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn is_drawn(
+    pub(in crate::crawl) fn is_drawn(
         &mut self,
         set: &RuleSet,
         own: Fingerprint,
@@ -819,7 +748,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn is_measured(
+    pub(in crate::crawl) fn is_measured(
         &self,
         set: &RuleSet,
         United { rules, url, .. }: &United,
@@ -837,7 +766,7 @@ impl State {
 
     /// Returns true where a URL is fetched since the page that would stand for it has stood for
     /// another one.
-    pub(super) fn is_contested(
+    pub(in crate::crawl) fn is_contested(
         &mut self,
         own: Fingerprint,
         by: Fingerprint,
@@ -855,7 +784,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn ask_contested(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+    pub(in crate::crawl) fn ask_contested(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
         let Some(page) = self.checks.contested_due.pop_front() else { return Ok(false) };
         let mut batch = Batch::default();
         for (form, how) in suppressed::of(&self.db, page, CONTESTED_FORMS)? {
@@ -883,7 +812,7 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+    pub(in crate::crawl) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
         let set = self.rules.snapshot();
         // Nothing is under way when nothing is left to do: what was awaited came to nothing.
         let awaited: Vec<Fingerprint> = self.checks.awaited.keys().copied().collect();
@@ -1038,208 +967,28 @@ impl State {
         let rules = united.rules;
         Ok(SetAside::Doubtful(Open { is_held, is_mute, own, by, rules, in_doubt, places }))
     }
-
-    /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
-    /// turned out to be one on which rules fail, or its last audits raised a doubt; first what
-    /// would not be suppressed by what is known of its place by now.
-    fn measure_before_the_end(
-        &mut self,
-        batch: &mut Batch,
-        set: &RuleSet,
-        rule: RuleId,
-    ) -> Result<bool, DbError> {
-        let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
-        let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
-        let (left, doubted) = (MEASURED_MAX.saturating_sub(done), doubted.saturating_sub(done));
-        let known = match self.checks.measuring.remove(&rule) {
-            Some(known) => Some(self.still_owed(set, known)?),
-            None => None,
-        };
-        let validate = self.configured.dust.validate.clone();
-        let open_of = |of: &Measuring| {
-            let wanted = set.wants(rule, of.hidden, &validate).max(of.near.len() + of.owed);
-            wanted.min(left).max(doubted)
-        };
-        let mut measuring = match known {
-            _ if left.max(doubted) == 0 => return Ok(false),
-            Some(known)
-                if (open_of(&known) == 0 || !(known.near.is_empty() && known.next.is_empty()))
-                    && set.trusts_as(rule, &known.trust)
-                    && !self.hides_more(rule, known.rows)? =>
-            {
-                known
-            }
-            known => {
-                self.checks.owe_neighbours(rule, known.map_or(0, |known| known.near.len()));
-                self.what_to_measure(set, rule, done)?
-            }
-        };
-        let open = open_of(&measuring);
-        let step = match (open, done) {
-            (0, _) => 0,
-            (_, 0) => 1,
-            _ => (open / 4).clamp(DOUBTED_STEP, STEP_MAX),
-        };
-        let (mut any, mut taken) = (false, 0);
-        while taken < step
-            && let Some((url, by)) = measuring.pop()
-        {
-            // What two rules suppressed is fetched once for both.
-            if self.checks.awaits(url) {
-                continue;
-            }
-            taken += 1;
-            if self.restore_suppressed(batch, by, url)? {
-                measuring.hidden = measuring.hidden.saturating_sub(1);
-                self.checks.begin(url, by, &[rule], Why::Told);
-                *self.checks.measured.entry(rule).or_default() += 1;
-                any = true;
-            }
-        }
-        // The first is the latest one; the next ones are taken in another order.
-        if done > 0 || !any {
-            self.checks.measuring.insert(rule, measuring);
-        }
-        Ok(any)
-    }
-
-    /// Looks again at what would not have been suppressed: with each audit that agrees there is
-    /// less of it.
-    fn still_owed(&self, set: &RuleSet, mut known: Measuring) -> Result<Measuring, DbError> {
-        let (mut owed, mut rest) = (VecDeque::new(), VecDeque::new());
-        for (url, by) in known.next.drain(..known.owed.min(known.next.len())) {
-            let is_owed = match self.url_of(url)? {
-                Some(form) => self.would_be_fetched(set, &form, by)?,
-                None => false,
-            };
-            let into = if is_owed { &mut owed } else { &mut rest };
-            into.push_back((url, by));
-        }
-        known.owed = owed.len();
-        owed.append(&mut rest);
-        owed.append(&mut known.next);
-        known.next = owed;
-        Ok(known)
-    }
-
-    /// Looks at what a rule hides, for what of it is to be fetched: first what would not be
-    /// suppressed by now; within that, and within the rest, what is rare or what came last.
-    /// Nothing is fetched from a host that is closed, and says nothing.
-    fn what_to_measure(
-        &mut self,
-        set: &RuleSet,
-        rule: RuleId,
-        done: usize,
-    ) -> Result<Measuring, DbError> {
-        let mut hidden: Vec<(CrawlUrl, Row)> = Vec::new();
-        let all = suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)?;
-        let all_len = all.len();
-        for (url, by) in all {
-            let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
-            let Some(form) = self.url_of(url)? else { continue };
-            if self.is_host_open(&form.host())? {
-                hidden.push((form, (how.at, url, by)));
-            }
-        }
-        let near = self.checks.take_neighbours(rule, &mut hidden);
-        let (mut rows, mut owed) = (Vec::new(), Vec::new());
-        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
-        for (form, row) in hidden {
-            *forms.entry(row.2).or_default() += 1;
-            let into =
-                if self.would_be_fetched(set, &form, row.2)? { &mut owed } else { &mut rows };
-            into.push(row);
-        }
-        let hidden = forms.into_values().map(audited_of).sum::<f64>() as usize;
-        let wanted = set.wants(rule, hidden, &self.configured.dust.validate).max(owed.len());
-        for rows in [&mut rows, &mut owed] {
-            rows.sort_unstable_by(|a, b| b.cmp(a));
-            if done > 0 && wanted > 0 {
-                self.rarest_first(rows)?;
-            }
-        }
-        let owed_len = owed.len().min(MEASURED_MAX);
-        let pair = |(_, url, by): Row| (url, by);
-        let next = owed.into_iter().chain(rows).map(pair).take(MEASURED_MAX).collect();
-        let trust = set.trust(rule);
-        Ok(Measuring { near, next, owed: owed_len, hidden, rows: all_len, trust })
-    }
-
-    /// Returns true where a rule hides more by an eighth than these rows.
-    fn hides_more(&self, rule: RuleId, rows: usize) -> Result<bool, DbError> {
-        let most = rows + rows / 8;
-        if most >= LATEST_ROWS_MAX {
-            return Ok(false);
-        }
-        Ok(suppressed::by_rule(&self.db, rule.0, most + 1)?.len() > most)
-    }
-
-    /// Returns true where a URL that was suppressed in favour of `by` would be fetched if it were
-    /// found now.
-    fn would_be_fetched(
-        &self,
-        set: &RuleSet,
-        url: &CrawlUrl,
-        by: Fingerprint,
-    ) -> Result<bool, DbError> {
-        let united = self.united_by(set, url, by)?;
-        Ok(!united.rules.is_empty() && self.is_measured(set, &united, by)?)
-    }
-
-    /// Puts those URLs first for which a text stands that stands for few others of these: a rule
-    /// that is right where there is nothing to show, and says so under every address, may be wrong
-    /// where there is something.
-    fn rarest_first(&self, rows: &mut [Row]) -> Result<(), DbError> {
-        let mut texts: HashMap<Fingerprint, u64> = HashMap::new();
-        let mut counts: HashMap<u64, u32> = HashMap::new();
-        for (_, _, by) in rows.iter() {
-            let text = match texts.get(by) {
-                Some(text) => *text,
-                None => {
-                    let text = self.text_of(*by)?;
-                    texts.insert(*by, text);
-                    text
-                }
-            };
-            *counts.entry(text).or_default() += 1;
-        }
-        // Among equals in the order of their hashes, which is none.
-        rows.sort_by_cached_key(|(_, url, by)| (counts[&texts[by]], *url));
-        Ok(())
-    }
-
-    /// Returns a hash of the text that a fetched URL showed; 0 where it showed none.
-    fn text_of(&self, url: Fingerprint) -> Result<u64, DbError> {
-        let Some(record) = urls::get(&self.db, url)? else { return Ok(0) };
-        let UrlState::Done(done) = record.state else { return Ok(0) };
-        Ok(match evidence_of(&done.evidence) {
-            Some(Fetched::Page { text: Text::Main(sketch), .. }) => xxh3_64(&sketch.mins),
-            Some(Fetched::Page { text: Text::Bytes(hash), .. }) => hash,
-            _ => 0,
-        })
-    }
-}
-
-/// Returns how many forms of a page are counted where this many are hidden: as many as would have
-/// been looked at whether to audit them ([`State::is_measured`]).
-fn audited_of(forms: usize) -> f64 {
-    let (forms, all) = (forms as f64, FORMS_AUDITED as f64);
-    if forms <= all { forms } else { all * (1.0 + (forms / all).ln()) }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use super::measure::audited_of;
     use super::*;
     use crate::crawl::readmit::tests::{drop_parameter, find, find_at_once, open, record, url};
     use crate::db::MemoryEnv;
     use crate::db::families::suppressed::Suppression;
     use crate::dust::validate::Settings;
-    use crate::dust::{NO_ITEMS, Proven, Rule, RuleKind, Scope, Source, Standing, places};
+    use crate::dust::{NO_ITEMS, Proven, Rule, RuleKind, Scope, Source, Standing, Text, places};
 
     /// Writes that a URL is suppressed in favour of another.
-    fn hide(batch: &mut Batch, state: &State, form: &CrawlUrl, by: &CrawlUrl, rule: RuleId) {
+    pub(super) fn hide(
+        batch: &mut Batch,
+        state: &State,
+        form: &CrawlUrl,
+        by: &CrawlUrl,
+        rule: RuleId,
+    ) {
         let (by, own, at) = (by.fingerprint(), form.fingerprint(), Timestamp::from_millis(1));
         let rules = vec![rule.0];
         let gone = UrlState::Suppressed { by, rules: rules.clone(), version: 1, at };
@@ -1247,38 +996,9 @@ mod tests {
         urls::put(batch, &state.db, own, &record(form, None, gone));
     }
 
-    fn is_hidden(state: &State, form: &CrawlUrl) -> bool {
+    pub(super) fn is_hidden(state: &State, form: &CrawlUrl) -> bool {
         let record = urls::get(&state.db, form.fingerprint()).unwrap().unwrap();
         matches!(record.state, UrlState::Suppressed { .. })
-    }
-
-    /// One audit in a hundred failed, which may have been an accident, and nobody looked at the
-    /// next URLs, of which each was another page too.
-    #[test]
-    fn the_neighbours_of_a_page_that_differs_are_looked_at() {
-        let rule = RuleId(1);
-        let first = |failed: &str| -> Vec<String> {
-            let mut checks = Checks::default();
-            checks.note_failed(&[rule], &url(failed));
-            let tabs = ["info", "price"];
-            let of =
-                |n: u64| tabs.map(|tab| format!("http://a.example/of/u{}/{n}?tab={tab}", n / 4));
-            let forms: Vec<CrawlUrl> = (0..40).flat_map(of).map(|form| url(&form)).collect();
-            let row = |form: &CrawlUrl| (Timestamp::ZERO, form.fingerprint(), Fingerprint(0));
-            let mut hidden = forms.iter().map(|form| (form.clone(), row(form))).collect();
-            let near = checks.take_neighbours(rule, &mut hidden);
-            assert_eq!((near.len(), hidden.len()), (NEIGHBOURS, forms.len() - NEIGHBOURS));
-            assert!(checks.take_neighbours(rule, &mut hidden).is_empty(), "they are owed once");
-            assert!(checks.take_neighbours(RuleId(2), &mut hidden).is_empty());
-            let name = |near: Fingerprint| {
-                let form = forms.iter().find(|form| form.fingerprint() == near);
-                form.expect("it was hidden").path_and_query().to_owned()
-            };
-            near.into_iter().map(|(near, _)| name(near)).collect()
-        };
-        let near = first("http://a.example/of/u7/99?tab=price");
-        assert!(near.iter().all(|form| form.ends_with("?tab=price")), "{near:?}");
-        assert!(near[..4].iter().all(|form| form.starts_with("/of/u7/")), "{near:?}");
     }
 
     /// While a rule was on trial that does in one directory what one in force does in all, no audit
@@ -1377,7 +1097,7 @@ mod tests {
         let form = |n: u32| url(&format!("http://a.example/p?sid={n}"));
         let by = url("http://a.example/p");
         let mut hidden = 0;
-        state.checks.note_agreed(&[rule.id], by.fingerprint());
+        state.checks.note_agreed(&[rule.id], by.fingerprint(), (&form(0), &by));
         for (forms, want) in [(0, 430..570), (4, 430..570), (40, 25..75), (400, 1..25)] {
             let mut batch = Batch::default();
             for n in hidden..forms {
@@ -1552,7 +1272,11 @@ mod tests {
         let set = state.rules.snapshot();
         find(&mut state, "/p", now);
         let by = url("http://a.example/p").fingerprint();
-        state.checks.note_agreed(&[rule.id], by);
+        state.checks.note_agreed(
+            &[rule.id],
+            by,
+            (&url("http://a.example/p?sid=0"), &url("http://a.example/p")),
+        );
         let tails: Vec<String> = (0..300).map(|n| format!("/p?sid={n}")).collect();
         let tails: Vec<&str> = tails.iter().map(String::as_str).collect();
         find_at_once(&mut state, &tails, now);

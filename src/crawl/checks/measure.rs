@@ -1,0 +1,673 @@
+//! How rules in force are measured before a crawl ends: some of what they hide is fetched, first
+//! what is like pages for which they failed, then what is spread over the site.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Checks, FORMS_AUDITED, MEASURED_MAX, STEP_MAX, Why};
+use crate::clock::Timestamp;
+use crate::crawl::evidence::evidence_of;
+use crate::crawl::state::State;
+use crate::db::families::{suppressed, urls};
+use crate::db::{Batch, DbError};
+use crate::dust::{Fetched, RuleId, RuleSet, Text, Trust};
+use crate::frontier::UrlState;
+use crate::url::{CrawlUrl, Fingerprint, query};
+
+/// URLs of one doubted rule that are fetched before a crawl ends, and at a time. Three failures
+/// retire a rule; where some agree, what is left of a doubt is left to the next crawl.
+const DOUBTED_MAX: usize = 16;
+const DOUBTED_STEP: usize = 4;
+
+/// Hidden URLs that are fetched for each one that turned out to be another page, those that are
+/// most like it: where one differs, so may its neighbours. For how many of the last ones of a rule.
+const NEIGHBOURS: usize = 16;
+const FAILED_MAX: usize = 4;
+
+/// Pages next to each other, in the order of their names, of which a form of one at least is looked
+/// at; and after one has failed. A site that is another one from some number on, or in one of many
+/// parts that no rule of places knows, is met by this and not by chance.
+const GAP: usize = 16;
+const GAP_AFTER_FAILURE: usize = 4;
+
+/// Pages of one kind that are looked at for that at most: where there are more, gaps are wider. Of
+/// one kind are forms with one value, where all are the only one of their page, or none is.
+const SPREAD_MAX: usize = 64;
+
+/// Pages of one kind that are looked at in any case. A list with a link for each of its brands is
+/// not what one with a single link was.
+const OF_EACH_KIND: usize = 3;
+
+/// Rules of which it is remembered where they failed.
+const FAILED_RULES_MAX: usize = 2_000;
+
+/// URLs of one rule among which the latest are looked for.
+const LATEST_ROWS_MAX: usize = 20_000;
+
+/// A hidden URL: when it was suppressed, which it is, and what stands for it.
+type Row = (Timestamp, Fingerprint, Fingerprint);
+
+/// What is left to measure of a rule in force before the end of a crawl.
+#[derive(Debug)]
+pub(super) struct Measuring {
+    /// URLs with what stands for them that are most like those that turned out to be other pages.
+    near: VecDeque<(Fingerprint, Fingerprint)>,
+    /// Those among whose neighbours none was looked at.
+    spread: VecDeque<(Fingerprint, Fingerprint)>,
+    /// The others, in the order in which they are fetched.
+    next: VecDeque<(Fingerprint, Fingerprint)>,
+    /// How many of them, the first ones, would not be suppressed by what was known of the rule.
+    owed: usize,
+    /// URLs that it had hidden, those of a page that has many counted as far as they are audited.
+    hidden: usize,
+    /// The same, each counted once.
+    rows: usize,
+    /// What was known.
+    trust: Trust,
+}
+
+impl Measuring {
+    fn pop(&mut self) -> Option<(Fingerprint, Fingerprint)> {
+        self.near.pop_front().or_else(|| self.spread.pop_front()).or_else(|| {
+            self.owed = self.owed.saturating_sub(1);
+            self.next.pop_front()
+        })
+    }
+
+    /// Returns how many are fetched whatever is known of the rule.
+    fn certain(&self) -> usize {
+        self.near.len() + self.spread.len() + self.owed
+    }
+
+    fn is_empty(&self) -> bool {
+        self.near.is_empty() && self.spread.is_empty() && self.next.is_empty()
+    }
+}
+
+/// A URL that turned out to be another page.
+#[derive(Debug)]
+struct Failure {
+    url: CrawlUrl,
+    /// Other forms of what stood for it are hidden.
+    is_of_several: bool,
+    /// By what it differs from its key.
+    part: u32,
+}
+
+/// Where a rule has failed.
+#[derive(Debug, Default)]
+pub(super) struct Failed {
+    /// The last ones.
+    last: VecDeque<Failure>,
+    /// How many of their neighbours are still to be fetched.
+    owed: usize,
+}
+
+impl Failed {
+    /// Returns how much a URL is like one of those that failed: whether both are one of several
+    /// forms, or neither is; how many of its parameters that has too; and how far their paths are
+    /// the same.
+    fn likeness(&self, url: &CrawlUrl, is_of_several: bool) -> (bool, usize, usize) {
+        let parameters = |url: &CrawlUrl| -> BTreeSet<String> {
+            let query = url.as_url().query().unwrap_or_default();
+            query::parameters(query).map(str::to_owned).collect()
+        };
+        let own = parameters(url);
+        let like = |other: &Failure| {
+            let shared = parameters(&other.url).intersection(&own).count();
+            let paths = url.path().bytes().zip(other.url.path().bytes());
+            let path = paths.take_while(|(a, b)| a == b).count();
+            (other.is_of_several == is_of_several, shared, path)
+        };
+        self.last.iter().map(like).max().unwrap_or_default()
+    }
+}
+
+impl Checks {
+    /// Notes that a URL, given with its key, is another page than rules had it, and whether other
+    /// forms of what stood for it are hidden.
+    pub(in crate::crawl) fn note_failed(
+        &mut self,
+        rules: &[RuleId],
+        (url, key): (&CrawlUrl, &CrawlUrl),
+        is_of_several: bool,
+    ) {
+        let part = own_part(url, key);
+        for rule in rules {
+            if self.failed.len() >= FAILED_RULES_MAX && !self.failed.contains_key(rule) {
+                continue;
+            }
+            let failed = self.failed.entry(*rule).or_default();
+            if failed.last.len() >= FAILED_MAX {
+                failed.last.pop_front();
+            }
+            failed.last.push_back(Failure { url: url.clone(), is_of_several, part });
+            let near = self.measuring.remove(rule).map_or(0, |measuring| measuring.near.len());
+            self.owe_neighbours(*rule, NEIGHBOURS + near);
+        }
+    }
+
+    /// Takes out of the URLs that a rule hides those most like the ones that turned out to be other
+    /// pages, as many as are owed for these.
+    fn take_neighbours(
+        &mut self,
+        rule: RuleId,
+        hidden: &mut Vec<(CrawlUrl, Row)>,
+    ) -> VecDeque<(Fingerprint, Fingerprint)> {
+        let Some(failed) = self.failed.get_mut(&rule) else { return VecDeque::new() };
+        let owed = std::mem::take(&mut failed.owed).min(hidden.len());
+        if owed > 0 {
+            let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
+            hidden.iter().for_each(|(_, row)| *forms.entry(row.2).or_default() += 1);
+            hidden.sort_by_cached_key(|(url, row)| {
+                (Reverse(failed.likeness(url, forms[&row.2] > 1)), row.1)
+            });
+        }
+        hidden.drain(..owed).map(|(_, (_, url, by))| (url, by)).collect()
+    }
+
+    /// Notes how many URLs are still to be fetched that are like those that failed.
+    fn owe_neighbours(&mut self, rule: RuleId, more: usize) {
+        if let Some(failed) = self.failed.get_mut(&rule) {
+            failed.owed = (failed.owed + more).min(NEIGHBOURS * FAILED_MAX);
+        }
+    }
+}
+
+impl State {
+    /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
+    /// turned out to be one on which rules fail, or its last audits raised a doubt; first what
+    /// would not be suppressed by what is known of its place by now.
+    pub(super) fn measure_before_the_end(
+        &mut self,
+        batch: &mut Batch,
+        set: &RuleSet,
+        rule: RuleId,
+    ) -> Result<bool, DbError> {
+        let done = self.checks.measured.get(&rule).copied().unwrap_or(0);
+        let doubted = if set.doubts(rule) { DOUBTED_MAX } else { 1 };
+        let (left, doubted) = (MEASURED_MAX.saturating_sub(done), doubted.saturating_sub(done));
+        let known = match self.checks.measuring.remove(&rule) {
+            Some(known) => Some(self.still_owed(set, known)?),
+            None => None,
+        };
+        let validate = self.configured.dust.validate.clone();
+        let open_of = |of: &Measuring| {
+            set.wants(rule, of.hidden, &validate).max(of.certain()).min(left).max(doubted)
+        };
+        let mut measuring = match known {
+            _ if left.max(doubted) == 0 => return Ok(false),
+            Some(known)
+                if (open_of(&known) == 0 || !known.is_empty())
+                    && set.trusts_as(rule, &known.trust)
+                    && !self.hides_more(rule, known.rows)? =>
+            {
+                known
+            }
+            known => {
+                self.checks.owe_neighbours(rule, known.map_or(0, |known| known.near.len()));
+                self.what_to_measure(set, rule, done)?
+            }
+        };
+        let open = open_of(&measuring);
+        let step = match (open, done) {
+            (0, _) => 0,
+            (_, 0) => 1,
+            _ => (open / 4).clamp(DOUBTED_STEP, STEP_MAX).min(open),
+        };
+        let (mut any, mut taken) = (false, 0);
+        while taken < step
+            && let Some((url, by)) = measuring.pop()
+        {
+            // What two rules suppressed is fetched once for both.
+            if self.checks.awaits(url) {
+                continue;
+            }
+            taken += 1;
+            if self.restore_suppressed(batch, by, url)? {
+                measuring.hidden = measuring.hidden.saturating_sub(1);
+                self.checks.begin(url, by, &[rule], Why::Told);
+                *self.checks.measured.entry(rule).or_default() += 1;
+                any = true;
+            }
+        }
+        // The first is the latest one; the next ones are taken in another order.
+        if done > 0 || !any {
+            self.checks.measuring.insert(rule, measuring);
+        }
+        Ok(any)
+    }
+
+    /// Looks again at what would not have been suppressed: with each audit that agrees there is
+    /// less of it.
+    fn still_owed(&self, set: &RuleSet, mut known: Measuring) -> Result<Measuring, DbError> {
+        let (mut owed, mut rest) = (VecDeque::new(), VecDeque::new());
+        for (url, by) in known.next.drain(..known.owed.min(known.next.len())) {
+            let is_owed = match self.url_of(url)? {
+                Some(form) => self.would_be_fetched(set, &form, by)?,
+                None => false,
+            };
+            let into = if is_owed { &mut owed } else { &mut rest };
+            into.push_back((url, by));
+        }
+        known.owed = owed.len();
+        owed.append(&mut rest);
+        owed.append(&mut known.next);
+        known.next = owed;
+        Ok(known)
+    }
+
+    /// Looks at what a rule hides, for what of it is to be fetched: first what would not be
+    /// suppressed by now; within that, and within the rest, what is rare or what came last.
+    /// Nothing is fetched from a host that is closed, and says nothing.
+    fn what_to_measure(
+        &mut self,
+        set: &RuleSet,
+        rule: RuleId,
+        done: usize,
+    ) -> Result<Measuring, DbError> {
+        let mut hidden: Vec<(CrawlUrl, Row)> = Vec::new();
+        let all = suppressed::by_rule(&self.db, rule.0, LATEST_ROWS_MAX)?;
+        let all_len = all.len();
+        for (url, by) in all {
+            let Some(how) = suppressed::get(&self.db, by, url)? else { continue };
+            let Some(form) = self.url_of(url)? else { continue };
+            if self.is_host_open(&form.host())? {
+                hidden.push((form, (how.at, url, by)));
+            }
+        }
+        let near = self.checks.take_neighbours(rule, &mut hidden);
+        // The first one is what came last.
+        let spread =
+            if done > 0 { self.take_spread(set, rule, &mut hidden)? } else { VecDeque::new() };
+        let (mut rows, mut owed) = (Vec::new(), Vec::new());
+        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
+        for (form, row) in hidden {
+            *forms.entry(row.2).or_default() += 1;
+            let into =
+                if self.would_be_fetched(set, &form, row.2)? { &mut owed } else { &mut rows };
+            into.push(row);
+        }
+        let hidden = forms.into_values().map(audited_of).sum::<f64>() as usize;
+        let wanted = set.wants(rule, hidden, &self.configured.dust.validate).max(owed.len());
+        for rows in [&mut rows, &mut owed] {
+            rows.sort_unstable_by(|a, b| b.cmp(a));
+            if done > 0 && wanted > 0 {
+                self.rarest_first(rows)?;
+            }
+        }
+        let owed_len = owed.len().min(MEASURED_MAX);
+        let pair = |(_, url, by): Row| (url, by);
+        let next = owed.into_iter().chain(rows).map(pair).take(MEASURED_MAX).collect();
+        let trust = set.trust(rule);
+        Ok(Measuring { near, spread, next, owed: owed_len, hidden, rows: all_len, trust })
+    }
+
+    /// Takes out of what a rule hides forms of pages that are spread over its site, so that among
+    /// some that are next to each other, and of each kind, a form of one agrees, has agreed, or
+    /// tells that it does not.
+    fn take_spread(
+        &self,
+        set: &RuleSet,
+        rule: RuleId,
+        hidden: &mut Vec<(CrawlUrl, Row)>,
+    ) -> Result<VecDeque<(Fingerprint, Fingerprint)>, DbError> {
+        let mut agreed: BTreeMap<Fingerprint, BTreeSet<u32>> = BTreeMap::new();
+        for ((_, page), parts) in self.checks.agreed.iter().filter(|((by, _), _)| *by == rule) {
+            agreed.insert(*page, parts.iter().copied().collect());
+        }
+        // The forms of each page that are hidden, by what each differs by from its key.
+        let mut pages: BTreeMap<Fingerprint, Vec<(u32, Fingerprint)>> = BTreeMap::new();
+        let mut pages_with: HashMap<u32, usize> = HashMap::new();
+        for (form, (_, url, by)) in hidden.iter() {
+            let part = own_part(form, &set.canonize(form).key);
+            pages.entry(*by).or_default().push((part, *url));
+            *pages_with.entry(part).or_default() += 1;
+        }
+        // What only few pages have, as sessions are, is of one kind.
+        let kind_of = |part: u32| if pages_with.get(&part) >= Some(&GAP) { part } else { 0 };
+        for parts in agreed.values_mut() {
+            *parts = parts.iter().map(|part| kind_of(*part)).collect();
+        }
+        let mut kinds: BTreeMap<(bool, u32), Vec<Spread>> = BTreeMap::new();
+        for (by, forms) in &mut pages {
+            let agreed = agreed.remove(by).unwrap_or_default();
+            let is_of_several = forms.len() + agreed.len() > 1;
+            let Some(page) = self.url_of(*by)?.filter(|_| !forms.is_empty()) else { continue };
+            if !self.can_testify(*by)? {
+                continue;
+            }
+            forms.iter_mut().for_each(|(part, _)| *part = kind_of(*part));
+            forms.sort_unstable();
+            let name = in_natural_order(page.path_and_query());
+            for forms in forms.chunk_by(|(part, _), (other, _)| part == other) {
+                let (part, form) = forms[0];
+                let (name, is_known) = (name.clone(), agreed.contains(&part));
+                let page = Spread { name, is_known, hidden: Some((form, *by)) };
+                kinds.entry((is_of_several, part)).or_default().push(page);
+            }
+        }
+        for (page, parts) in agreed {
+            let Some(url) = self.url_of(page)? else { continue };
+            let name = in_natural_order(url.path_and_query());
+            for part in &parts {
+                let page = Spread { name: name.clone(), is_known: true, hidden: None };
+                kinds.entry((parts.len() > 1, *part)).or_default().push(page);
+            }
+        }
+        let failed = self.checks.failed.get(&rule);
+        let has_failed = |part: u32| {
+            failed.is_some_and(|failed| failed.last.iter().any(|of| kind_of(of.part) == part))
+        };
+        let mut taken: Vec<(usize, (Fingerprint, Fingerprint))> = Vec::new();
+        for ((_, part), pages) in &mut kinds {
+            pages.sort_unstable_by(|a, b| (&a.name, a.hidden).cmp(&(&b.name, b.hidden)));
+            let known: Vec<bool> = pages.iter().map(|page| page.is_known).collect();
+            let gap = if has_failed(*part) { GAP_AFTER_FAILURE } else { GAP };
+            let at = spread(&known, gap).into_iter();
+            taken.extend(at.filter_map(|at| pages[at].hidden).enumerate());
+        }
+        // Where there are more than are fetched, some of each kind.
+        taken.sort_by_key(|(nth, _)| *nth);
+        let gone: BTreeSet<Fingerprint> = taken.iter().map(|(_, (form, _))| *form).collect();
+        hidden.retain(|(_, row)| !gone.contains(&row.1));
+        Ok(taken.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Returns true where a rule hides more by an eighth than these rows.
+    fn hides_more(&self, rule: RuleId, rows: usize) -> Result<bool, DbError> {
+        let most = rows + rows / 8;
+        if most >= LATEST_ROWS_MAX {
+            return Ok(false);
+        }
+        Ok(suppressed::by_rule(&self.db, rule.0, most + 1)?.len() > most)
+    }
+
+    /// Returns true where a URL that was suppressed in favour of `by` would be fetched if it were
+    /// found now.
+    fn would_be_fetched(
+        &self,
+        set: &RuleSet,
+        url: &CrawlUrl,
+        by: Fingerprint,
+    ) -> Result<bool, DbError> {
+        let united = self.united_by(set, url, by)?;
+        Ok(!united.rules.is_empty() && self.is_measured(set, &united, by)?)
+    }
+
+    /// Puts those URLs first for which a text stands that stands for few others of these: a rule
+    /// that is right where there is nothing to show, and says so under every address, may be wrong
+    /// where there is something.
+    fn rarest_first(&self, rows: &mut [Row]) -> Result<(), DbError> {
+        let mut texts: HashMap<Fingerprint, u64> = HashMap::new();
+        let mut counts: HashMap<u64, u32> = HashMap::new();
+        for (_, _, by) in rows.iter() {
+            let text = match texts.get(by) {
+                Some(text) => *text,
+                None => {
+                    let text = self.text_of(*by)?;
+                    texts.insert(*by, text);
+                    text
+                }
+            };
+            *counts.entry(text).or_default() += 1;
+        }
+        // Among equals in the order of their hashes, which is none.
+        rows.sort_by_cached_key(|(_, url, by)| (counts[&texts[by]], *url));
+        Ok(())
+    }
+
+    /// Returns a hash of the text that a fetched URL showed; 0 where it showed none.
+    fn text_of(&self, url: Fingerprint) -> Result<u64, DbError> {
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(0) };
+        let UrlState::Done(done) = record.state else { return Ok(0) };
+        Ok(match evidence_of(&done.evidence) {
+            Some(Fetched::Page { text: Text::Main(sketch), .. }) => xxh3_64(&sketch.mins),
+            Some(Fetched::Page { text: Text::Bytes(hash), .. }) => hash,
+            _ => 0,
+        })
+    }
+}
+
+/// Returns how many forms of a page are counted where this many are hidden: as many as would have
+/// been looked at whether to audit them ([`State::is_measured`]).
+pub(super) fn audited_of(forms: usize) -> f64 {
+    let (forms, all) = (forms as f64, FORMS_AUDITED as f64);
+    if forms <= all { forms } else { all * (1.0 + (forms / all).ln()) }
+}
+
+/// A page with forms of one kind.
+#[derive(Debug)]
+struct Spread {
+    /// What it is called, so that those next to each other in the order of these names are so on
+    /// their site.
+    name: Vec<u8>,
+    /// A form of this kind has agreed.
+    is_known: bool,
+    /// A hidden one, and what stands for it.
+    hidden: Option<(Fingerprint, Fingerprint)>,
+}
+
+/// Returns a hash of that part of a URL by which it differs from its key: the value of a parameter
+/// that a rule drops, or the name of a directory that it exchanges.
+pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
+    let (url, key) = (url.path_and_query().as_bytes(), key.path_and_query().as_bytes());
+    let same = url.iter().zip(key).take_while(|(a, b)| a == b).count();
+    let (url, key) = (&url[same..], &key[same..]);
+    let same = url.iter().rev().zip(key.iter().rev()).take_while(|(a, b)| a == b).count();
+    xxh3_64(&url[..url.len() - same]) as u32
+}
+
+/// Returns which of the pages of one kind are looked at, given in the order of their names whether
+/// each is known: the middles of stretches of `gap` that are not, and as many as make up the least
+/// number, evenly.
+fn spread(known: &[bool], gap: usize) -> Vec<usize> {
+    let gap = gap.max(known.len() / SPREAD_MAX);
+    let middles = |from: usize, len: usize, count: usize| {
+        (0..count).map(move |part| from + (part * len + len / 2) / count)
+    };
+    let mut taken = Vec::new();
+    let mut from = 0;
+    for stretch in known.split(|is_known| *is_known) {
+        taken.extend(middles(from, stretch.len(), stretch.len() / gap));
+        from += stretch.len() + 1;
+    }
+    let open: Vec<usize> = (0..known.len()).filter(|at| !known[*at]).collect();
+    let least = OF_EACH_KIND.saturating_sub(known.len() - open.len()).min(open.len());
+    if taken.len() >= least {
+        return taken;
+    }
+    middles(0, open.len(), least).map(|at| open[at]).collect()
+}
+
+/// Returns a name so that those with smaller numbers come first: `/a/9` before `/a/10`.
+fn in_natural_order(name: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(name.len() + 4);
+    let is_digit = u8::is_ascii_digit;
+    for run in name.as_bytes().chunk_by(|a, b| is_digit(a) == is_digit(b)) {
+        if is_digit(&run[0]) {
+            let zeros = run.iter().take_while(|digit| **digit == b'0').count();
+            key.extend([b'0', u8::try_from(run.len() - zeros).unwrap_or(u8::MAX)]);
+            key.extend(&run[zeros..]);
+        } else {
+            key.extend(run);
+        }
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::crawl::checks::tests::{hide, is_hidden};
+    use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
+    use crate::db::MemoryEnv;
+    use crate::dust::Sketch;
+
+    #[test]
+    fn what_is_looked_at_leaves_no_wide_gap() {
+        let known =
+            |at: &[usize], len: usize| -> Vec<bool> { (0..len).map(|n| at.contains(&n)).collect() };
+        assert!(spread(&known(&[], 0), 4).is_empty());
+        assert_eq!(spread(&known(&[], 2), 4), [0, 1], "as many as there are");
+        assert_eq!(spread(&known(&[], 9), 4), [1, 4, 7], "three at least");
+        assert_eq!(spread(&known(&[0, 1, 8], 9), 4), [5], "the middle of six");
+        assert!(spread(&known(&[0, 1, 5], 9), 4).is_empty(), "no four are next to each other");
+        assert_eq!(spread(&known(&[0], 9), 4), [3, 7], "eight are twice four");
+        assert_eq!(spread(&[false; 6_400], 4).len(), SPREAD_MAX, "wider where there are many");
+        assert_eq!(spread(&[false; 6_400], 4)[..2], [50, 150]);
+    }
+
+    #[test]
+    fn numbers_in_names_are_ordered_as_numbers() {
+        let mut names = ["/a/10?p=2", "/a/9", "/b/1", "/a/010", "/a/x2", "/a/1000", "/a/x10"];
+        names.sort_by_key(|name| in_natural_order(name));
+        assert_eq!(names, ["/a/9", "/a/010", "/a/10?p=2", "/a/1000", "/a/x2", "/a/x10", "/b/1"]);
+        assert_eq!(in_natural_order("/a/007"), in_natural_order("/a/7"));
+    }
+
+    #[test]
+    fn a_form_differs_from_its_key_by_what_rules_change() {
+        let part = |form: &str, key: &str| {
+            own_part(
+                &url(&format!("http://a.example{form}")),
+                &url(&format!("http://a.example{key}")),
+            )
+        };
+        assert_eq!(part("/a/5?x=1&to=mail", "/a/5?x=1"), part("/a/77?x=3&to=mail", "/a/77?x=3"));
+        assert_ne!(part("/a/5?to=mail", "/a/5"), part("/a/5?to=post", "/a/5"));
+        assert_eq!(part("/stable/x", "/12/x"), part("/stable/y/z", "/12/y/z"));
+        assert_eq!(part("/aa", "/a"), xxh3_64(b"a") as u32, "what is the same counts once");
+    }
+
+    /// Of the forms by which a page may be shared one was a page of its own, now and then.
+    #[test]
+    fn each_value_that_a_rule_drops_is_looked_at_all_over_the_site() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set);
+        let hidden = hidden_forms(&mut state, rule.id, (0..64).map(|page| (page, 4)));
+        assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
+        for value in 0..4 {
+            let of_value = hidden.iter().skip(value).step_by(4);
+            let back: Vec<bool> = of_value.map(|form| !is_hidden(&state, form)).collect();
+            let widest = back.split(|is_back| *is_back).map(<[bool]>::len).max();
+            assert!(widest <= Some(2 * GAP), "{value}: {widest:?}");
+        }
+        let back = hidden.iter().filter(|form| !is_hidden(&state, form)).count();
+        assert!(back <= 4 * 64 / GAP + 1, "{back}");
+    }
+
+    /// Stores pages that were fetched, and forms of each that a rule has hidden.
+    fn hidden_forms(
+        state: &mut State,
+        rule: RuleId,
+        pages: impl Iterator<Item = (u32, u32)>,
+    ) -> Vec<CrawlUrl> {
+        let text = Sketch::of_shingles(0..300).map_or(Text::Unknown, Text::Main);
+        let shown = Fetched::Page { text, digest: Some(1), bag: None, junk: false };
+        let (mut batch, mut hidden) = (Batch::default(), Vec::new());
+        for (page, forms) in pages {
+            let by = url(&format!("http://a.example/{page}"));
+            let fetched = record(&by, None, done(shown, false));
+            urls::put(&mut batch, &state.db, by.fingerprint(), &fetched);
+            for form in 0..forms {
+                let form = url(&format!("http://a.example/{page}?sid={form}"));
+                hide(&mut batch, state, &form, &by, rule);
+                hidden.push(form);
+            }
+        }
+        state.commit(batch, Timestamp::from_millis(1)).unwrap();
+        hidden
+    }
+
+    /// The last pages of a site were other ones in one of their forms, and chance met none of them.
+    #[test]
+    fn no_stretch_of_pages_is_left_of_which_none_was_looked_at() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set);
+        let hidden = hidden_forms(&mut state, rule.id, (0..320).map(|page| (page, 1)));
+        for page in 0..64 {
+            let form = url(&format!("http://a.example/{page}?sid=0"));
+            let page = url(&format!("http://a.example/{page}"));
+            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
+        }
+        assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
+        let back: Vec<bool> = hidden.iter().map(|form| !is_hidden(&state, form)).collect();
+        let count = |back: &[bool]| back.iter().filter(|is_back| **is_back).count();
+        assert!(count(&back[..64]) <= 1, "of those that are known none but the last one");
+        let widest = back[64..].split(|is_back| *is_back).map(<[bool]>::len).max();
+        assert!(widest <= Some(2 * GAP), "{widest:?}");
+        assert!(count(&back) <= 256 / GAP + 1, "{}", count(&back));
+    }
+
+    /// Of sixty lists five had a link for each of four brands, and were told apart by none of the
+    /// lists with one brand that had been looked at.
+    #[test]
+    fn pages_with_several_hidden_forms_are_looked_at_too() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set);
+        let of = |page: u32| match page % 12 {
+            0 | 6 => (page, 0),
+            5 => (page, 4),
+            _ => (page, 1),
+        };
+        let hidden = hidden_forms(&mut state, rule.id, (0..60).map(of));
+        for page in (0..60).filter(|page| page % 6 == 0) {
+            let form = url(&format!("http://a.example/{page}?sid=0"));
+            let page = url(&format!("http://a.example/{page}"));
+            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
+        }
+        assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
+        let back: Vec<&CrawlUrl> = hidden.iter().filter(|form| !is_hidden(&state, form)).collect();
+        let of_several =
+            |form: &CrawlUrl| (0..5).any(|n| form.path() == format!("/{}", n * 12 + 5));
+        let several = back.iter().filter(|form| of_several(form)).count();
+        assert!(several >= OF_EACH_KIND, "{back:?}");
+        assert!(back.len() <= 2 * OF_EACH_KIND + 1, "of one value and of the others: {back:?}");
+    }
+
+    /// One audit in a hundred failed, which may have been an accident, and nobody looked at the
+    /// next URLs, of which each was another page too.
+    #[test]
+    fn the_neighbours_of_a_page_that_differs_are_looked_at() {
+        let rule = RuleId(1);
+        let first = |failed: &str| -> Vec<String> {
+            let mut checks = Checks::default();
+            checks.note_failed(&[rule], (&url(failed), &url("http://a.example/")), false);
+            let tabs = ["info", "price"];
+            let of =
+                |n: u64| tabs.map(|tab| format!("http://a.example/of/u{}/{n}?tab={tab}", n / 4));
+            let forms: Vec<CrawlUrl> = (0..40).flat_map(of).map(|form| url(&form)).collect();
+            let row = |form: &CrawlUrl| (Timestamp::ZERO, form.fingerprint(), Fingerprint(0));
+            let mut hidden = forms.iter().map(|form| (form.clone(), row(form))).collect();
+            let near = checks.take_neighbours(rule, &mut hidden);
+            assert_eq!((near.len(), hidden.len()), (NEIGHBOURS, forms.len() - NEIGHBOURS));
+            assert!(checks.take_neighbours(rule, &mut hidden).is_empty(), "they are owed once");
+            assert!(checks.take_neighbours(RuleId(2), &mut hidden).is_empty());
+            let name = |near: Fingerprint| {
+                let form = forms.iter().find(|form| form.fingerprint() == near);
+                form.expect("it was hidden").path_and_query().to_owned()
+            };
+            near.into_iter().map(|(near, _)| name(near)).collect()
+        };
+        let near = first("http://a.example/of/u7/99?tab=price");
+        assert!(near.iter().all(|form| form.ends_with("?tab=price")), "{near:?}");
+        assert!(near[..4].iter().all(|form| form.starts_with("/of/u7/")), "{near:?}");
+    }
+}
