@@ -71,7 +71,8 @@ impl Behind {
         }
     }
 
-    /// Takes in that a URL is hidden in favour of another one, which what led to it leads to then.
+    /// Takes in that a URL is hidden in favour of another one, which what led to it leads to then;
+    /// a page, as far as it is known.
     pub(super) fn hidden(&mut self, url: Fingerprint, by: Fingerprint) {
         if !self.led.contains_key(&url) {
             self.met(by);

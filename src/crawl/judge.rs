@@ -186,7 +186,11 @@ impl State {
             let are_others = leads.parts.is_some_and(|own| own != *parts);
             are_others && !self.checks.has_parts_of_chance(url)
         });
-        let figures = marks.figures.filter(|known| leads.figures.is_some_and(|own| own != *known));
+        // What the one address says and the other does not is no figure of one alone.
+        let has_others = known.change_to(audited, changes_by).is_some();
+        let figures = marks
+            .figures
+            .filter(|theirs| has_others && leads.figures.is_some_and(|own| own != *theirs));
         let pair = (rewritten, key.clone());
         let mut told = Audited {
             rules,
@@ -607,7 +611,7 @@ impl State {
     fn tell_unsettled(&mut self, told: Audited, now: Timestamp) -> Result<(), DbError> {
         let is_other = told.known.is_contradicted_by(told.audited);
         let found = if is_other { Finding::Failed } else { Finding::Unclear };
-        self.tell_audited(Audited { lacks: None, ..told }, Some(found), now)
+        self.tell_audited(Audited { lacks: None, figures: None, ..told }, Some(found), now)
     }
 }
 

@@ -475,7 +475,8 @@ fn release_around(tail: &[&str], (left, right): (usize, usize)) -> (usize, usize
     let directory = &tail[left - before..tail.len() - right + after];
     let is_release = directory.contains(&".")
         && directory.iter().all(|t| *t == "." || t.bytes().all(|c| c.is_ascii_digit()));
-    match is_release && after < right {
+    let is_in_path = !tail[..left].contains(&"?");
+    match is_release && is_in_path && after < right {
         true => (left - before, right - after),
         false => (left, right),
     }

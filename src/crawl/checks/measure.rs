@@ -225,8 +225,8 @@ impl State {
             if self.checks.awaits(url) {
                 continue;
             }
-            taken += 1;
             if self.restore_suppressed(batch, by, url)? {
+                taken += 1;
                 measuring.hidden = measuring.hidden.saturating_sub(1);
                 self.checks.begin(url, by, &[rule], Why::Told);
                 *self.checks.measured.entry(rule).or_default() += 1;
@@ -234,7 +234,7 @@ impl State {
             }
         }
         // The first is the latest one; the next ones are taken in another order.
-        if done > 0 || !any {
+        if done > 0 {
             self.checks.measuring.insert(rule, measuring);
         }
         Ok(any)
@@ -278,14 +278,14 @@ impl State {
                 hidden.push((form, (how.at, url, by)));
             }
         }
+        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
+        hidden.iter().for_each(|(_, row)| *forms.entry(row.2).or_default() += 1);
         let near = self.checks.take_neighbours(rule, &mut hidden);
         // The first one is what came last.
         let spread =
             if done > 0 { self.take_spread(set, rule, &mut hidden)? } else { VecDeque::new() };
         let (mut rows, mut owed) = (Vec::new(), Vec::new());
-        let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
         for (form, row) in hidden {
-            *forms.entry(row.2).or_default() += 1;
             let into =
                 if self.would_be_fetched(set, &form, row.2)? { &mut owed } else { &mut rows };
             into.push(row);
@@ -314,66 +314,75 @@ impl State {
         rule: RuleId,
         hidden: &mut Vec<(CrawlUrl, Row)>,
     ) -> Result<VecDeque<(Fingerprint, Fingerprint)>, DbError> {
-        let mut agreed: BTreeMap<Fingerprint, BTreeSet<u32>> = BTreeMap::new();
-        for ((_, page), parts) in self.checks.agreed.iter().filter(|((by, _), _)| *by == rule) {
-            agreed.insert(*page, parts.iter().copied().collect());
-        }
-        // The forms of each page that are hidden, by what each differs by from its key.
-        let mut pages: BTreeMap<Fingerprint, Vec<(u32, Fingerprint)>> = BTreeMap::new();
-        let mut pages_with: HashMap<u32, usize> = HashMap::new();
+        let of_rule = (rule, Fingerprint(0))..=(rule, Fingerprint(u128::MAX));
+        let agreed = self.checks.agreed.range(of_rule);
+        let mut agreed: BTreeMap<Fingerprint, &[u32]> =
+            agreed.map(|((_, page), parts)| (*page, &parts[..])).collect();
+        let mut forms: BTreeMap<Fingerprint, Vec<(&CrawlUrl, Fingerprint)>> = BTreeMap::new();
         for (form, (_, url, by)) in hidden.iter() {
-            let part = own_part(form, &set.canonize(form).key);
-            pages.entry(*by).or_default().push((part, *url));
-            *pages_with.entry(part).or_default() += 1;
+            forms.entry(*by).or_default().push((form, *url));
+        }
+        // What pages are called, their forms, and which they are.
+        let mut pages: Vec<(Vec<u8>, Vec<Form>, Fingerprint)> = Vec::new();
+        for (by, forms) in forms {
+            let known = agreed.remove(&by).unwrap_or_default();
+            let Some(page) = self.url_of(by)? else { continue };
+            if !self.can_testify(by)? {
+                continue;
+            }
+            let part_of = |form: &CrawlUrl| {
+                let key = set.canonize(form).key;
+                // Where it is its own key, rules change what stands for it.
+                own_part(if *key == *form { &page } else { form }, &key)
+            };
+            let forms = forms.into_iter().map(|(form, url)| (part_of(form), Some(url)));
+            let forms = forms.chain(known.iter().map(|part| (*part, None))).collect();
+            pages.push((in_natural_order(page.path_and_query()), forms, by));
+        }
+        for (by, known) in agreed.into_iter().take(LATEST_ROWS_MAX) {
+            if let Some(page) = self.url_of(by)? {
+                let forms = known.iter().map(|part| (*part, None)).collect();
+                pages.push((in_natural_order(page.path_and_query()), forms, by));
+            }
+        }
+        let mut pages_with: HashMap<u32, usize> = HashMap::new();
+        for (part, _) in pages.iter().flat_map(|(_, forms, _)| forms) {
+            *pages_with.entry(*part).or_default() += 1;
         }
         // What only few pages have, as sessions are, is of one kind.
         let kind_of = |part: u32| if pages_with.get(&part) >= Some(&GAP) { part } else { 0 };
-        for parts in agreed.values_mut() {
-            *parts = parts.iter().map(|part| kind_of(*part)).collect();
-        }
-        let mut kinds: BTreeMap<(bool, u32), Vec<Spread>> = BTreeMap::new();
-        for (by, forms) in &mut pages {
-            let agreed = agreed.remove(by).unwrap_or_default();
-            let is_of_several = forms.len() + agreed.len() > 1;
-            let Some(page) = self.url_of(*by)?.filter(|_| !forms.is_empty()) else { continue };
-            if !self.can_testify(*by)? {
-                continue;
-            }
+        let mut kinds: BTreeMap<(bool, u32), Vec<PageOfKind>> = BTreeMap::new();
+        for (name, mut forms, by) in pages {
+            let is_of_several = forms.len() > 1;
             forms.iter_mut().for_each(|(part, _)| *part = kind_of(*part));
+            // One that has agreed comes first.
             forms.sort_unstable();
-            let name = in_natural_order(page.path_and_query());
             for forms in forms.chunk_by(|(part, _), (other, _)| part == other) {
-                let (part, form) = forms[0];
-                let (name, is_known) = (name.clone(), agreed.contains(&part));
-                let page = Spread { name, is_known, hidden: Some((form, *by)) };
-                kinds.entry((is_of_several, part)).or_default().push(page);
-            }
-        }
-        for (page, parts) in agreed {
-            let Some(url) = self.url_of(page)? else { continue };
-            let name = in_natural_order(url.path_and_query());
-            for part in &parts {
-                let page = Spread { name: name.clone(), is_known: true, hidden: None };
-                kinds.entry((parts.len() > 1, *part)).or_default().push(page);
+                let is_known = forms[0].1.is_none();
+                let hidden = forms.iter().find_map(|(_, form)| *form).map(|form| (form, by));
+                let page = PageOfKind { name: name.clone(), is_known, hidden };
+                kinds.entry((is_of_several, forms[0].0)).or_default().push(page);
             }
         }
         let failed = self.checks.failed.get(&rule);
         let has_failed = |part: u32| {
             failed.is_some_and(|failed| failed.last.iter().any(|of| kind_of(of.part) == part))
         };
-        let mut taken: Vec<(usize, (Fingerprint, Fingerprint))> = Vec::new();
+        let mut taken: Vec<(u32, (Fingerprint, Fingerprint))> = Vec::new();
         for ((_, part), pages) in &mut kinds {
             pages.sort_unstable_by(|a, b| (&a.name, a.hidden).cmp(&(&b.name, b.hidden)));
             let known: Vec<bool> = pages.iter().map(|page| page.is_known).collect();
             let gap = if has_failed(*part) { GAP_AFTER_FAILURE } else { GAP };
-            let at = spread(&known, gap).into_iter();
-            taken.extend(at.filter_map(|at| pages[at].hidden).enumerate());
+            let looked_at = spread(&known, gap).into_iter().filter_map(|at| pages[at].hidden);
+            taken.extend((0u32..).map(u32::reverse_bits).zip(looked_at));
         }
-        // Where there are more than are fetched, some of each kind.
-        taken.sort_by_key(|(nth, _)| *nth);
+        // Where there are more than are fetched, some of each kind, and all over the site: numbers
+        // whose bits are reversed fall into ever smaller halves.
+        taken.sort_unstable();
         let gone: BTreeSet<Fingerprint> = taken.iter().map(|(_, (form, _))| *form).collect();
+        let taken = taken.into_iter().map(|(_, row)| row).collect();
         hidden.retain(|(_, row)| !gone.contains(&row.1));
-        Ok(taken.into_iter().map(|(_, row)| row).collect())
+        Ok(taken)
     }
 
     /// Returns true where a rule hides more by an eighth than these rows.
@@ -438,9 +447,12 @@ pub(super) fn audited_of(forms: usize) -> f64 {
     if forms <= all { forms } else { all * (1.0 + (forms / all).ln()) }
 }
 
+/// A form of a page: by what it differs from its key, and which one it is, unless it has agreed.
+type Form = (u32, Option<Fingerprint>);
+
 /// A page with forms of one kind.
 #[derive(Debug)]
-struct Spread {
+struct PageOfKind {
     /// What it is called, so that those next to each other in the order of these names are so on
     /// their site.
     name: Vec<u8>,
@@ -453,10 +465,21 @@ struct Spread {
 /// Returns a hash of that part of a URL by which it differs from its key: the value of a parameter
 /// that a rule drops, or the name of a directory that it exchanges.
 pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
+    // Names and values are parts as a whole.
+    let is_sign = |byte: &u8| b"/?&;=".contains(byte);
+    let is_border = |text: &[u8], at: usize| {
+        at == 0 || at == text.len() || is_sign(&text[at]) || is_sign(&text[at - 1])
+    };
     let (url, key) = (url.path_and_query().as_bytes(), key.path_and_query().as_bytes());
-    let same = url.iter().zip(key).take_while(|(a, b)| a == b).count();
+    let mut same = url.iter().zip(key).take_while(|(a, b)| a == b).count();
+    while !(is_border(url, same) && is_border(key, same)) {
+        same -= 1;
+    }
     let (url, key) = (&url[same..], &key[same..]);
-    let same = url.iter().rev().zip(key.iter().rev()).take_while(|(a, b)| a == b).count();
+    let mut same = url.iter().rev().zip(key.iter().rev()).take_while(|(a, b)| a == b).count();
+    while !(is_border(url, url.len() - same) && is_border(key, key.len() - same)) {
+        same -= 1;
+    }
     xxh3_64(&url[..url.len() - same]) as u32
 }
 
@@ -464,7 +487,7 @@ pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
 /// each is known: the middles of stretches of `gap` that are not, and as many as make up the least
 /// number, evenly.
 fn spread(known: &[bool], gap: usize) -> Vec<usize> {
-    let gap = gap.max(known.len() / SPREAD_MAX);
+    let gap = gap.max(known.len().div_ceil(SPREAD_MAX));
     let middles = |from: usize, len: usize, count: usize| {
         (0..count).map(move |part| from + (part * len + len / 2) / count)
     };
@@ -520,6 +543,7 @@ mod tests {
         assert_eq!(spread(&known(&[0], 9), 4), [3, 7], "eight are twice four");
         assert_eq!(spread(&[false; 6_400], 4).len(), SPREAD_MAX, "wider where there are many");
         assert_eq!(spread(&[false; 6_400], 4)[..2], [50, 150]);
+        assert!(spread(&[false; 319], 4).len() <= SPREAD_MAX);
     }
 
     #[test]
@@ -541,7 +565,9 @@ mod tests {
         assert_eq!(part("/a/5?x=1&to=mail", "/a/5?x=1"), part("/a/77?x=3&to=mail", "/a/77?x=3"));
         assert_ne!(part("/a/5?to=mail", "/a/5"), part("/a/5?to=post", "/a/5"));
         assert_eq!(part("/stable/x", "/12/x"), part("/stable/y/z", "/12/y/z"));
-        assert_eq!(part("/aa", "/a"), xxh3_64(b"a") as u32, "what is the same counts once");
+        assert_eq!(part("/mobile/max", "/max"), part("/mobile/foo", "/foo"));
+        assert_eq!(part("/aa", "/a"), xxh3_64(b"aa") as u32, "a name is one part");
+        assert_eq!(part("/a", "/a"), xxh3_64(b"") as u32);
     }
 
     /// Of the forms by which a page may be shared one was a page of its own, now and then.

@@ -190,7 +190,7 @@ pub(in crate::crawl) struct Checks {
     contested_due: VecDeque<Fingerprint>,
     /// Rules with pages of which forms that they suppress agreed, and by what these differed from
     /// their key ([`measure::own_part`]).
-    agreed: HashMap<(RuleId, Fingerprint), Vec<u32>>,
+    agreed: BTreeMap<(RuleId, Fingerprint), Vec<u32>>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
     /// Pages that wait and stand for a form that was fetched before them, which they are compared
@@ -503,7 +503,7 @@ impl Checks {
     ) {
         let part = measure::own_part(form, key);
         for rule in rules {
-            // What is forgotten is audited a little more.
+            // What is forgotten is looked at again.
             if self.agreed.len() >= AGREED_MAX {
                 self.agreed.clear();
             }
@@ -708,10 +708,10 @@ impl State {
             // forms half were drawn when little was known of it.
             let goes =
                 check.why == Why::Told || set.must_prove(url, rules) || set.audits(url, rules);
-            if !goes {
-                self.checks.end(own);
+            if goes {
+                return Ok(true);
             }
-            return Ok(goes);
+            self.checks.end(own);
         }
         if self.is_drawn(set, own, united, by)? || self.is_contested(own, by, rules) {
             return Ok(true);
