@@ -186,10 +186,7 @@ impl Proven {
     /// Returns how many pairs agreed in that of some parts of the site where the fewest did. Views
     /// are proved, and are no parts: a rule would be measured in each.
     pub(crate) fn least_in(&self, here: &Places) -> u32 {
-        let parts = self.places[..VIEW].iter().zip(here);
-        let parts = parts.filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
-        let agreed = parts.map(|(of_kind, place)| of_kind.get(place).copied().unwrap_or(0));
-        agreed.min().unwrap_or(self.pairs)
+        self.least_by(here, |_, _, agreed| agreed)
     }
 
     /// Returns what [`Proven::least_in`] says where each of several parts in which the rule holds
@@ -197,15 +194,23 @@ impl Proven {
     /// odds that it is wrong there are then as many times smaller, and by the square of the pairs
     /// that agreed in it they are weighed.
     fn weighed_in(&self, here: &Places) -> u32 {
+        self.least_by(here, |of_kind, here, agreed| {
+            let others = of_kind.iter().filter(|(place, _)| **place != here);
+            let others = others.filter(|(_, agreed)| **agreed >= PART_PROVED).count();
+            let agreed = f64::from(agreed) + AGREED_BEFORE;
+            (agreed * ((1 + others) as f64).sqrt() - AGREED_BEFORE) as u32
+        })
+    }
+
+    /// Returns the least of what pairs that agreed in some parts of the site are worth, given all
+    /// parts of a kind, the one that is meant and its pairs.
+    fn least_by(&self, here: &Places, worth: impl Fn(&BTreeMap<u64, u32>, u64, u32) -> u32) -> u32 {
         let parts = self.places[..VIEW].iter().zip(here);
         let parts = parts.filter(|(of_kind, _)| of_kind.len() <= PARTS_MAX);
-        let agreed = parts.map(|(of_kind, here)| {
-            let others = of_kind.iter().filter(|(place, _)| *place != here);
-            let others = others.filter(|(_, agreed)| **agreed >= PART_PROVED).count();
-            let agreed = f64::from(of_kind.get(here).copied().unwrap_or(0)) + AGREED_BEFORE;
-            (agreed * ((1 + others) as f64).sqrt() - AGREED_BEFORE) as u32
+        let worth = parts.map(|(of_kind, place)| {
+            worth(of_kind, *place, of_kind.get(place).copied().unwrap_or(0))
         });
-        agreed.min().unwrap_or(self.pairs)
+        worth.min().unwrap_or(self.pairs)
     }
 
     /// Returns how many values spoke for one that a URL has and that was not seen, where the fewest

@@ -150,19 +150,19 @@ impl Checks {
     }
 
     /// Takes out of the URLs that a rule hides those most like the ones that turned out to be other
-    /// pages, as many as are owed for these.
+    /// pages, as many as are owed for these, given how many forms of each page it hides.
     fn take_neighbours(
         &mut self,
         rule: RuleId,
         hidden: &mut Vec<(CrawlUrl, Row)>,
+        forms: &HashMap<Fingerprint, usize>,
     ) -> VecDeque<(Fingerprint, Fingerprint)> {
         let Some(failed) = self.failed.get_mut(&rule) else { return VecDeque::new() };
         let owed = std::mem::take(&mut failed.owed).min(hidden.len());
         if owed > 0 {
-            let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
-            hidden.iter().for_each(|(_, row)| *forms.entry(row.2).or_default() += 1);
             hidden.sort_by_cached_key(|(url, row)| {
-                (Reverse(failed.likeness(url, forms[&row.2] > 1)), row.1)
+                let is_of_several = forms.get(&row.2).is_some_and(|forms| *forms > 1);
+                (Reverse(failed.likeness(url, is_of_several)), row.1)
             });
         }
         hidden.drain(..owed).map(|(_, (_, url, by))| (url, by)).collect()
@@ -280,7 +280,7 @@ impl State {
         }
         let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
         hidden.iter().for_each(|(_, row)| *forms.entry(row.2).or_default() += 1);
-        let near = self.checks.take_neighbours(rule, &mut hidden);
+        let near = self.checks.take_neighbours(rule, &mut hidden, &forms);
         // The first one is what came last.
         let spread =
             if done > 0 { self.take_spread(set, rule, &mut hidden)? } else { VecDeque::new() };
@@ -529,7 +529,7 @@ mod tests {
     use crate::crawl::checks::tests::{hide, is_hidden};
     use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
     use crate::db::MemoryEnv;
-    use crate::dust::Sketch;
+    use crate::dust::{Rule, Sketch};
 
     #[test]
     fn what_is_looked_at_leaves_no_wide_gap() {
@@ -573,12 +573,8 @@ mod tests {
     /// Of the forms by which a page may be shared one was a page of its own, now and then.
     #[test]
     fn each_value_that_a_rule_drops_is_looked_at_all_over_the_site() {
-        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
-        let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        let rule = drop_parameter("sid");
-        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
-        state.rules.publish(set);
+        let (mut state, rule, _held) = with_a_rule();
+        let now = Timestamp::from_millis(1);
         let hidden = hidden_forms(&mut state, rule.id, (0..64).map(|page| (page, 4)));
         assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
         for value in 0..4 {
@@ -589,6 +585,16 @@ mod tests {
         }
         let back = hidden.iter().filter(|form| !is_hidden(&state, form)).count();
         assert!(back <= 4 * 64 / GAP + 1, "{back}");
+    }
+
+    /// Returns a crawl with a rule in force, and what its state lies in.
+    fn with_a_rule() -> (State, Rule, (MemoryEnv, tempfile::TempDir)) {
+        let (env, logs) = (MemoryEnv::new().unwrap(), tempfile::tempdir().unwrap());
+        let state = open(&env, logs.path(), Timestamp::from_millis(1));
+        let rule = drop_parameter("sid");
+        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+        state.rules.publish(set);
+        (state, rule, (env, logs))
     }
 
     /// Stores pages that were fetched, and forms of each that a rule has hidden.
@@ -617,12 +623,8 @@ mod tests {
     /// The last pages of a site were other ones in one of their forms, and chance met none of them.
     #[test]
     fn no_stretch_of_pages_is_left_of_which_none_was_looked_at() {
-        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
-        let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        let rule = drop_parameter("sid");
-        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
-        state.rules.publish(set);
+        let (mut state, rule, _held) = with_a_rule();
+        let now = Timestamp::from_millis(1);
         let hidden = hidden_forms(&mut state, rule.id, (0..320).map(|page| (page, 1)));
         for page in 0..64 {
             let form = url(&format!("http://a.example/{page}?sid=0"));
@@ -642,12 +644,8 @@ mod tests {
     /// lists with one brand that had been looked at.
     #[test]
     fn pages_with_several_hidden_forms_are_looked_at_too() {
-        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
-        let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        let rule = drop_parameter("sid");
-        let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
-        state.rules.publish(set);
+        let (mut state, rule, _held) = with_a_rule();
+        let now = Timestamp::from_millis(1);
         let of = |page: u32| match page % 12 {
             0 | 6 => (page, 0),
             5 => (page, 4),
@@ -682,10 +680,13 @@ mod tests {
             let forms: Vec<CrawlUrl> = (0..40).flat_map(of).map(|form| url(&form)).collect();
             let row = |form: &CrawlUrl| (Timestamp::ZERO, form.fingerprint(), Fingerprint(0));
             let mut hidden = forms.iter().map(|form| (form.clone(), row(form))).collect();
-            let near = checks.take_neighbours(rule, &mut hidden);
+            let near = checks.take_neighbours(rule, &mut hidden, &HashMap::new());
             assert_eq!((near.len(), hidden.len()), (NEIGHBOURS, forms.len() - NEIGHBOURS));
-            assert!(checks.take_neighbours(rule, &mut hidden).is_empty(), "they are owed once");
-            assert!(checks.take_neighbours(RuleId(2), &mut hidden).is_empty());
+            assert!(
+                checks.take_neighbours(rule, &mut hidden, &HashMap::new()).is_empty(),
+                "they are owed once"
+            );
+            assert!(checks.take_neighbours(RuleId(2), &mut hidden, &HashMap::new()).is_empty());
             let name = |near: Fingerprint| {
                 let form = forms.iter().find(|form| form.fingerprint() == near);
                 form.expect("it was hidden").path_and_query().to_owned()
