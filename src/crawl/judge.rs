@@ -650,7 +650,7 @@ mod tests {
         let mut book = RuleBook::new(Default::default()).proving_by_pairs();
         book.import(vec![rule]);
         assert!(book.enforce(id, "as the test says", now));
-        state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
+        state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
         let (known, audited) = (page(0..300), page(0..340));
         assert!(known.differs_from(audited));
         let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
@@ -715,7 +715,7 @@ mod tests {
             assert!(book.enforce(rules[0].id, "as the test says", now));
             book.try_by_pairs(vec![rules[1].id], now).unwrap();
             state.rules.publish(book.rule_set().unwrap());
-            state.learner = Learner::Inline(Box::new(Mind::new(book, false, BTreeSet::new())));
+            state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
             let mut bench = Bench { state, rules, now, _env: env, _logs: logs };
             bench.hold(holder, became);
             bench

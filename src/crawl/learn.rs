@@ -250,7 +250,7 @@ impl State {
         };
         let reference = pair.reference;
         self.pairs.remove(&id);
-        self.tell(Tell::Probed(id, outcome, reference, now));
+        self.tell(Tell::Probed(id, Box::new((outcome, reference)), now));
         Ok(())
     }
 
@@ -299,18 +299,17 @@ impl State {
                     }
                     self.commit(batch, now)?;
                 }
-                Said::Keep(rows, sites, row) => {
+                Said::Keep(rows) => {
                     learned::put_rules(&mut batch, &self.db, &rows);
-                    for (site, sample) in sites {
-                        let kind = samples::Kind::Sample;
-                        match sample {
-                            Some(sample) => {
-                                samples::put(&mut batch, &self.db, kind, site.as_str(), &sample);
-                            }
-                            None => samples::delete(&mut batch, &self.db, kind, site.as_str()),
-                        }
+                    self.commit(batch, now)?;
+                }
+                Said::Sample(site, sample, row) => {
+                    let (kind, name) = (samples::Kind::Sample, site.as_str());
+                    match sample {
+                        Some(sample) => samples::put(&mut batch, &self.db, kind, name, &sample),
+                        None => samples::delete(&mut batch, &self.db, kind, name),
                     }
-                    told::forget(&mut batch, &self.db, row)?;
+                    samples::delete_told(&mut batch, &self.db, name, row)?;
                     self.commit(batch, now)?;
                 }
             }
@@ -412,8 +411,9 @@ impl State {
         if !self.learner.is_on() {
             return Ok(false);
         }
-        let (said, is_done) = self.learner.last_words(LAST_WORDS);
-        let news = said.iter().any(|one| !matches!(one, Said::Keep(..) | Said::Heard(_)));
+        let (said, is_done) = self.learner.last_words(Tell::Checkpoint, LAST_WORDS);
+        let kept = |one: &Said| matches!(one, Said::Keep(_) | Said::Sample(..) | Said::Heard(_));
+        let news = said.iter().any(|one| !kept(one));
         self.said.extend(said);
         self.apply_said(now)?;
         Ok(news || !is_done)
@@ -428,8 +428,19 @@ impl State {
             self.probes.clear();
             self.give_up_looks(now)?;
             self.hear_miner(now)?;
+            while self.keep_samples(now)? {}
         }
         Ok(())
+    }
+
+    /// Keeps some of the samples that are not kept as they are: all at once could be too much to
+    /// hold. Returns true if there were any.
+    fn keep_samples(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        let (said, is_done) = self.learner.last_words(Tell::Leave, LAST_WORDS);
+        let any = said.iter().any(|one| matches!(one, Said::Sample(..)));
+        self.said.extend(said);
+        self.apply_said(now)?;
+        Ok(any && is_done)
     }
 }
 
@@ -465,12 +476,12 @@ mod tests {
         let (tell, told) = sync_channel(8);
         let (saying, said) = sync_channel(8);
         state.learner = Learner::over(tell, said);
-        saying.send(Said::Keep(Default::default(), Vec::new(), 0)).unwrap();
+        saying.send(Said::Keep(Default::default())).unwrap();
         let miner = std::thread::spawn(move || {
             let asked = told.recv().expect("it is asked for its last words");
             let Tell::Checkpoint(number) = asked else { panic!("{asked:?}") };
             saying.send(Said::Shown(Vec::new(), 0)).unwrap();
-            saying.send(Said::Keep(Default::default(), Vec::new(), 0)).unwrap();
+            saying.send(Said::Keep(Default::default())).unwrap();
             saying.send(Said::Heard(number)).unwrap();
         });
         assert!(state.hear_miner(now).unwrap(), "it had more to say");

@@ -8,7 +8,7 @@
 //! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
 //! batches.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,18 @@ const ANSWERS_MAX: usize = 256;
 /// pages do to be heard.
 const GATHERS: std::time::Duration = std::time::Duration::from_millis(5);
 
-/// Pages of all sites between two checkpoints.
+/// Pages of all sites after which the rules are kept with what they have come to since.
 const CHECKPOINT_EVERY: u64 = 1000;
+
+/// The sample of a site is kept when one part in so many of it is new: as it is written whole, a
+/// page then costs the same whatever the size of the sample. Until then rows hold what is new.
+const NEW_PART: usize = 4;
+
+/// Pages that are new before a sample is kept, however small it is.
+const NEW_MIN: usize = 8;
+
+/// Bytes of samples that are kept at a time at the end of a run.
+const KEPT_AT_ONCE: usize = 1 << 20;
 
 /// Waits in a row in which the miner says nothing, after which it is not waited for any more: a
 /// mining takes seconds, on a busy machine a minute.
@@ -85,10 +95,10 @@ impl DustSettings {
 /// What the loop tells the miner.
 #[derive(Debug)]
 pub(super) enum Tell {
-    /// A page was fetched; the number is that of its row until a checkpoint holds it.
+    /// A page was fetched; the number is that of its row until a kept sample holds it.
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
-    Probed(u64, Fetched, Option<Fetched>, Timestamp),
+    Probed(u64, Box<(Fetched, Option<Fetched>)>, Timestamp),
     /// An audited URL with its key and what that showed, and what the URL says of the rules.
     Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
     /// A site declares rules.
@@ -99,8 +109,10 @@ pub(super) enum Tell {
     Restored(Vec<RuleId>),
     /// An operator takes a rule out of force, or puts it in.
     Decide(RuleId, bool, Timestamp),
-    /// Say what is worth keeping, and then that this was heard, by its number.
+    /// Say what is worth keeping of the rules, and then that this was heard, by its number.
     Checkpoint(u64),
+    /// The same for samples, of which more may be left to be kept.
+    Leave(u64),
     /// Show the rules to those who watch.
     Show,
 }
@@ -122,9 +134,11 @@ pub(super) enum Said {
     Events(Vec<RuleEvent>),
     /// URLs to fetch for the sake of rules.
     Probes(Vec<Probe>),
-    /// What is to be kept: what has changed in the book, and samples of sites, none where a sample
-    /// was dropped; they hold all rows up to this number.
-    Keep(RuleRows, Vec<(Site, Option<Vec<u8>>)>, u64),
+    /// What has changed in the book is to be kept.
+    Keep(RuleRows),
+    /// The sample of a site is to be kept, or none any more; it holds all rows of the site up to
+    /// this number.
+    Sample(Site, Option<Vec<u8>>, u64),
     /// The rules that are worth a look, and the probes that all have cost.
     Shown(Vec<Rule>, u64),
     /// All that was told up to this checkpoint was heard, and all that follows from it was said.
@@ -219,10 +233,14 @@ impl Learner {
         }
     }
 
-    /// Returns what the miner has to say up to a checkpoint, at the end of a run, and whether that
-    /// is all: it waits for a mining that is under way, at most as long as `patience`, and is not
-    /// waited for any more once it has been silent too often.
-    pub(super) fn last_words(&mut self, patience: std::time::Duration) -> (Vec<Said>, bool) {
+    /// Returns what the miner has to say up to a checkpoint, which is made of a number, at the end
+    /// of a run, and whether that is all: it waits for a mining that is under way, at most as long
+    /// as `patience`, and is not waited for any more once it has been silent too often.
+    pub(super) fn last_words(
+        &mut self,
+        checkpoint: fn(u64) -> Tell,
+        patience: std::time::Duration,
+    ) -> (Vec<Said>, bool) {
         let number = match self {
             Learner::Thread { asked, .. } => {
                 *asked += 1;
@@ -230,7 +248,7 @@ impl Learner {
             }
             Learner::Off | Learner::Inline(_) => 0,
         };
-        let mut answers = self.tell(Tell::Checkpoint(number));
+        let mut answers = self.tell(checkpoint(number));
         let Learner::Thread { said, silences, .. } = self else { return (answers, true) };
         loop {
             match said.recv_timeout(patience) {
@@ -280,13 +298,15 @@ pub(super) struct Mind {
     pages: u64,
     /// Number of the last row that was told.
     latest: u64,
-    changed: BTreeSet<Site>,
+    /// The sites whose samples are not what is kept of them, with how many rows hold the rest.
+    unkept: BTreeMap<Site, usize>,
 }
 
 impl Mind {
-    /// `changed` are the sites whose samples hold more than what is kept of them.
-    pub(super) fn new(book: RuleBook, probes: bool, changed: BTreeSet<Site>) -> Self {
-        Mind { book, probes, pages: 0, latest: 0, changed }
+    /// `unkept` are the sites whose samples hold more than what is kept of them, with how many rows
+    /// hold the rest.
+    pub(super) fn new(book: RuleBook, probes: bool, unkept: BTreeMap<Site, usize>) -> Self {
+        Mind { book, probes, pages: 0, latest: 0, unkept }
     }
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
@@ -297,24 +317,29 @@ impl Mind {
                 self.latest = row;
                 let site = observation.url.site();
                 self.book.observe(&observation);
-                self.changed.insert(site.clone());
                 self.pages += 1;
                 self.mine(now);
                 self.probe(&site, now, &mut said);
+                self.keep_grown(site, &mut said);
                 if self.pages.is_multiple_of(CHECKPOINT_EVERY) {
-                    said.push(self.keep());
+                    said.push(Said::Keep(self.book.take_changed_rows()));
                 }
             }
-            Tell::Probed(id, outcome, reference, now) => {
+            Tell::Probed(id, came, now) => {
+                let (outcome, reference) = *came;
                 let site = self.book.site_of_probe(id);
                 self.book.probe_result(id, outcome, reference, now);
                 if let Some(site) = site {
                     self.probe(&site, now, &mut said);
+                    // A dead URL is part of the sample.
+                    self.unkept.entry(site).or_default();
                 }
             }
             Tell::Audited(rules, audited, finding, now) => {
                 let (url, key, shown) = &*audited;
                 self.book.audit_result(&rules, (url, key), (*shown, finding), now);
+                // That two pages are others is part of the sample.
+                self.unkept.entry(url.site()).or_default();
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
@@ -334,7 +359,11 @@ impl Mind {
                 }
             }
             Tell::Checkpoint(number) => {
-                said.push(self.keep());
+                said.push(Said::Keep(self.book.take_changed_rows()));
+                heard = Some(number);
+            }
+            Tell::Leave(number) => {
+                self.keep_rest(&mut said);
                 heard = Some(number);
             }
             Tell::Show => {
@@ -349,6 +378,7 @@ impl Mind {
 
     fn mine(&mut self, now: Timestamp) {
         for site in self.book.take_due() {
+            self.unkept.entry(site.clone()).or_default();
             match self.book.mine(&site, now) {
                 Ok(found) => tracing::info!(%site, found, "mined for rules"),
                 Err(error) => tracing::error!(%site, %error, "a rule in force cannot be used"),
@@ -384,15 +414,37 @@ impl Mind {
         }
     }
 
-    fn keep(&mut self) -> Said {
-        self.changed.extend(self.book.take_forgotten());
-        let sites = std::mem::take(&mut self.changed);
-        let samples = sites.into_iter().map(|site| {
-            let sample = self.book.encode_site(&site);
-            (site, sample)
-        });
-        let samples = samples.collect();
-        Said::Keep(self.book.take_changed_rows(), samples, self.latest)
+    /// Keeps the sample of a site that has grown by a page, if enough of it is new, and nothing any
+    /// more of those that were dropped to make room for it.
+    fn keep_grown(&mut self, site: Site, said: &mut Vec<Said>) {
+        for site in self.book.take_forgotten() {
+            said.push(self.keep_sample(site));
+        }
+        let len = self.book.sample_size(&site);
+        let new = self.unkept.entry(site.clone()).or_default();
+        *new += 1;
+        // What came to no sample at all is held by rows alone, which are worth nothing.
+        if len == 0 || *new >= NEW_MIN.max(len / NEW_PART) {
+            said.push(self.keep_sample(site));
+        }
+    }
+
+    /// Keeps some of the samples that are not kept as they are.
+    fn keep_rest(&mut self, said: &mut Vec<Said>) {
+        let mut bytes = 0;
+        while bytes < KEPT_AT_ONCE
+            && let Some((site, _)) = self.unkept.pop_first()
+        {
+            let kept = self.keep_sample(site);
+            bytes += if let Said::Sample(_, Some(sample), _) = &kept { sample.len() } else { 0 };
+            said.push(kept);
+        }
+    }
+
+    fn keep_sample(&mut self, site: Site) -> Said {
+        self.unkept.remove(&site);
+        let sample = self.book.encode_site(&site);
+        Said::Sample(site, sample, self.latest)
     }
 }
 
@@ -427,7 +479,7 @@ mod tests {
         let (saying, said) = sync_channel(8);
         let mut learner = Learner::over(tell, said);
         let mut last_words = || {
-            let (said, is_done) = learner.last_words(std::time::Duration::ZERO);
+            let (said, is_done) = learner.last_words(Tell::Checkpoint, std::time::Duration::ZERO);
             (said.len(), is_done)
         };
         assert_eq!(last_words(), (0, false));
@@ -466,6 +518,74 @@ mod tests {
         assert!(shown.iter().all(|rule| rule.state == RuleState::Enforced));
         let few = most_telling(rules[..15].iter());
         assert_eq!(few.len(), 15);
+    }
+
+    /// A mind, and what it says to keep of samples: the site, the bytes, and the row.
+    fn heard(mind: &mut Mind, message: Tell) -> Vec<(Site, Option<usize>, u64)> {
+        let kept = mind.hear(message).into_iter().filter_map(|said| match said {
+            Said::Sample(site, sample, row) => Some((site, sample.map(|bytes| bytes.len()), row)),
+            _ => None,
+        });
+        kept.collect()
+    }
+
+    fn page(site: &str, row: u64) -> Tell {
+        let url = CrawlUrl::parse(&format!("http://{site}/page/{row:06}")).unwrap();
+        let page = Observation::of(url, 200, crate::dust::Text::Page([row, 0, 0, 0]));
+        Tell::Page(Box::new(page), row, Timestamp::ZERO)
+    }
+
+    /// Every thousand pages the samples of all sites were written whole, so that a page cost the
+    /// more the longer the crawl went on, and all of them were held in memory for it.
+    #[test]
+    fn a_page_costs_the_same_to_keep_whatever_the_size_of_its_sample() {
+        let mut mind = Mind::new(RuleBook::new(dust::Settings::default()), false, BTreeMap::new());
+        let mut written = 0;
+        let mut last = 0;
+        for row in 1..=4_000 {
+            let kept = heard(&mut mind, page("a.example", row));
+            assert!(kept.len() <= 1);
+            for (_, bytes, held) in kept {
+                last = bytes.unwrap();
+                written += last;
+                assert_eq!(held, row);
+            }
+        }
+        assert!(written < 6 * last, "{written} bytes were written for a sample of {last}");
+        assert!(mind.unkept.values().all(|rows| *rows < 1_000), "rows hold a quarter at most");
+    }
+
+    #[test]
+    fn at_the_end_all_samples_are_kept_in_pieces_and_a_dropped_one_goes() {
+        let mut settings = dust::Settings::default();
+        settings.miner.pages_total = 40_000;
+        let mut mind = Mind::new(RuleBook::new(settings), false, BTreeMap::new());
+        let mut rows = 0..;
+        let mut tell = |mind: &mut Mind, site: &str, pages: usize| -> Vec<_> {
+            let told = rows.by_ref().take(pages);
+            told.flat_map(|row| heard(mind, page(site, row))).collect()
+        };
+        tell(&mut mind, "gone.example", 3);
+        for site in 0..4 {
+            // Each is kept when it has 9,000 pages or so, and then has some that are new.
+            tell(&mut mind, &format!("s{site}.example"), 9_900);
+        }
+        let gone = tell(&mut mind, "s4.example", 9_900);
+        let gone: Vec<&str> =
+            gone.iter().filter(|kept| kept.1.is_none()).map(|kept| kept.0.as_str()).collect();
+        assert_eq!(gone, ["gone.example", "s0.example"], "what was not used for longest");
+        let mut pieces = Vec::new();
+        for number in 0..9 {
+            let sites: Vec<Site> =
+                heard(&mut mind, Tell::Leave(number)).into_iter().map(|kept| kept.0).collect();
+            if sites.is_empty() {
+                break;
+            }
+            pieces.push(sites);
+        }
+        assert!(pieces.len() > 1, "{pieces:?}");
+        let kept: Vec<&str> = pieces.iter().flatten().map(Site::as_str).collect();
+        assert_eq!(kept, ["s1.example", "s2.example", "s3.example", "s4.example"]);
     }
 
     /// While the miner was busy the finding of an audit was lost with what was only counted, and

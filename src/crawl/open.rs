@@ -239,9 +239,9 @@ impl State {
         if self.enforces {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
-        let changed = told::tell_again(&self.db, &mut book)?;
+        let unkept = told::tell_again(&self.db, &mut book)?;
         let probes = how.mode != DustMode::Observe && !self.enforces;
-        let mind = Mind::new(book, probes, changed);
+        let mind = Mind::new(book, probes, unkept);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),
             Some(wake) => Learner::spawn(mind, move || wake.notify_one())

@@ -1,10 +1,11 @@
-//! What the miner was told since its last checkpoint, kept row by row in the batches of the visits.
+//! What the miner was told and no kept sample holds, row by row in the batches of the visits.
 //!
-//! A checkpoint writes whole samples and comes seldom. A process that dies in between would forget
-//! pages that are never fetched again, and one that dies often would never learn anything. So each
-//! page that is told is a small row as well; a checkpoint removes the rows that it holds.
+//! A sample is kept whole, and so the more seldom the larger it is. A process that dies in between
+//! would forget pages that are never fetched again, and one that dies often would never learn
+//! anything. So each page that is told is a small row as well; a sample that is kept removes the
+//! rows that it holds.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,39 +49,22 @@ pub(super) fn note(batch: &mut Batch, db: &Db, serial: u64, told: &Observation) 
     };
     // It has no part that postcard cannot encode; without its row a page is one sample less.
     if let Ok(bytes) = postcard::to_stdvec(&row) {
-        rows::put_told(batch, db, serial, &bytes);
+        rows::put_told(batch, db, told.url.site().as_str(), serial, &bytes);
     }
 }
 
-/// Removes the rows that a checkpoint holds: those up to `serial`.
+/// Tells a book that was read back what it had been told since; returns how many rows there are of
+/// each site. A row that cannot be read is passed over: it is one sample less.
 ///
 /// # Errors
 /// Returns what the database says.
-pub(super) fn forget(batch: &mut Batch, db: &Db, serial: u64) -> Result<(), DbError> {
-    let mut held = Vec::new();
-    rows::each_told(db, |found, _| {
-        if found <= serial {
-            held.push(found);
-        }
-        found < serial
-    })?;
-    held.into_iter().for_each(|found| rows::delete_told(batch, db, found));
-    Ok(())
-}
-
-/// Tells a book that was read back what it had been told since; returns the sites whose samples
-/// changed by it. A row that cannot be read is passed over: it is one sample less.
-///
-/// # Errors
-/// Returns what the database says.
-pub(super) fn tell_again(db: &Db, book: &mut RuleBook) -> Result<BTreeSet<Site>, DbError> {
-    let mut sites = BTreeSet::new();
-    rows::each_told(db, |_, bytes| {
+pub(super) fn tell_again(db: &Db, book: &mut RuleBook) -> Result<BTreeMap<Site, usize>, DbError> {
+    let mut sites = BTreeMap::new();
+    rows::each_told(db, |bytes| {
         if let Some(told) = read(bytes) {
             book.recall(&told);
-            sites.insert(told.url.site());
+            *sites.entry(told.url.site()).or_default() += 1;
         }
-        true
     })?;
     Ok(sites)
 }
@@ -144,35 +128,31 @@ mod tests {
             note(&mut batch, &db, n as u64, &want);
             db.commit(batch).unwrap();
             let mut found = None;
-            rows::each_told(&db, |serial, bytes| {
-                found = (serial == n as u64).then(|| read(bytes)).flatten().or(found.take());
-                true
-            })
-            .unwrap();
+            rows::each_told(&db, |bytes| found = read(bytes)).unwrap();
             assert_eq!(format!("{:?}", found.unwrap()), format!("{want:?}"));
         }
         assert!(read(b"\xff\xff\xff").is_none());
     }
 
     #[test]
-    fn a_book_that_is_read_back_hears_what_no_checkpoint_holds_and_nothing_else() {
+    fn a_book_that_is_read_back_hears_what_no_sample_holds_and_nothing_else() {
         let env = MemoryEnv::new().unwrap();
         let db = Db::open_in_memory(Path::new("/s"), &Settings::default(), &env).unwrap();
+        let elsewhere = CrawlUrl::parse("http://other.test/").unwrap();
         let mut batch = Batch::default();
         (1..=9).for_each(|n| note(&mut batch, &db, n, &told(n, None)));
+        let other = Observation { url: elsewhere.clone(), ..told(5, None) };
+        note(&mut batch, &db, 5, &other);
         db.commit(batch).unwrap();
         let mut batch = Batch::default();
-        forget(&mut batch, &db, 6).unwrap();
+        rows::delete_told(&mut batch, &db, url("/").site().as_str(), 6).unwrap();
         db.commit(batch).unwrap();
         let mut book = RuleBook::new(dust::Settings::default());
         let sites = tell_again(&db, &mut book).unwrap();
-        assert_eq!(sites, [url("/").site()].into());
+        assert_eq!(sites, [(url("/").site(), 3), (elsewhere.site(), 1)].into());
         let mut left = Vec::new();
-        rows::each_told(&db, |serial, _| {
-            left.push(serial);
-            true
-        })
-        .unwrap();
-        assert_eq!(left, [7, 8, 9]);
+        rows::each_told(&db, |bytes| left.extend(read(bytes).and_then(|told| told.digest)))
+            .unwrap();
+        assert_eq!(left, [5, 7, 8, 9], "site by site");
     }
 }

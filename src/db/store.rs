@@ -13,7 +13,7 @@ use super::families::Family;
 use super::options::{Settings, Shared};
 
 /// Version of the layouts in `families`; a state of another version is refused.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 const VERSION_KEY: &[u8] = b"format-version";
 

@@ -108,6 +108,11 @@ impl RuleBook {
         self.miner.window(site).map(|window| encode_window(site, window))
     }
 
+    /// Returns how many URLs the sample of a site has, dead ones among them.
+    pub fn sample_size(&self, site: &Site) -> usize {
+        self.miner.window(site).map_or(0, |window| window.pages.len() + window.dead.len())
+    }
+
     /// Returns the sites that have a sample.
     pub fn sites(&self) -> impl Iterator<Item = &Site> {
         self.miner.sites()

@@ -6,7 +6,8 @@
 //!
 //! key = `p` · …: see [`super::parts`].
 //!
-//! key = `t` · serial u64 big-endian · value = what the miner was told and no sample holds yet.
+//! key = `t` · site · 0 · serial u64 big-endian · value = what the miner was told of that site and
+//! its kept sample does not hold yet.
 
 use crate::db::{Batch, Db, DbError, Family};
 
@@ -67,31 +68,43 @@ pub fn each(db: &Db, kind: Kind, mut visit: impl FnMut(&str, &[u8])) -> Result<(
 
 const TOLD: u8 = b't';
 
-fn told_key(serial: u64) -> [u8; 9] {
-    let mut key = [TOLD; 9];
-    key[1..].copy_from_slice(&serial.to_be_bytes());
+fn told_key(site: &str, serial: u64) -> Vec<u8> {
+    let mut key = vec![TOLD];
+    key.extend_from_slice(site.as_bytes());
+    // No name of a site has this byte, so that none begins the rows of another.
+    key.push(0);
+    key.extend_from_slice(&serial.to_be_bytes());
     key
 }
 
-/// Stores what the miner is told.
-pub fn put_told(batch: &mut Batch, db: &Db, serial: u64, bytes: &[u8]) {
-    batch.put_raw(db, Family::Sites, &told_key(serial), bytes);
+/// Stores what the miner is told of a site.
+pub fn put_told(batch: &mut Batch, db: &Db, site: &str, serial: u64, bytes: &[u8]) {
+    batch.put_raw(db, Family::Sites, &told_key(site, serial), bytes);
 }
 
-/// Removes what a sample holds by now.
-pub fn delete_told(batch: &mut Batch, db: &Db, serial: u64) {
-    batch.delete(db, Family::Sites, &told_key(serial));
-}
-
-/// Calls `visit` with what the miner was told, in order, until it returns false.
+/// Removes what was told of a site up to a row, which the kept sample holds by now.
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn each_told(db: &Db, mut visit: impl FnMut(u64, &[u8]) -> bool) -> Result<(), DbError> {
-    db.scan(Family::Sites, &[TOLD], &[TOLD + 1], |key, value| {
-        let serial = key[1..].try_into().map(u64::from_be_bytes);
-        // A key of another length is none of ours.
-        Ok(serial.is_ok_and(|serial| visit(serial, value)))
+pub fn delete_told(batch: &mut Batch, db: &Db, site: &str, serial: u64) -> Result<(), DbError> {
+    let mut held = Vec::new();
+    let (from, to) = (told_key(site, 0), told_key(site, serial.saturating_add(1)));
+    db.scan(Family::Sites, &from, &to, |key, _| {
+        held.push(key.to_vec());
+        Ok(true)
+    })?;
+    held.iter().for_each(|key| batch.delete(db, Family::Sites, key));
+    Ok(())
+}
+
+/// Calls `visit` with what the miner was told, site by site and in order.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn each_told(db: &Db, mut visit: impl FnMut(&[u8])) -> Result<(), DbError> {
+    db.scan(Family::Sites, &[TOLD], &[TOLD + 1], |_, value| {
+        visit(value);
+        Ok(true)
     })
 }
 
@@ -100,9 +113,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_what_was_told_stand_in_order_and_apart_from_names() {
-        assert!(told_key(255) < told_key(256));
-        assert!(key(Kind::Sample, "z.test") < told_key(0).to_vec());
-        assert!(told_key(u64::MAX).to_vec() < vec![TOLD + 1]);
+    fn rows_of_what_was_told_stand_in_order_and_apart_from_names_and_other_sites() {
+        assert!(told_key("a.test", 255) < told_key("a.test", 256));
+        assert!(key(Kind::Sample, "z.test") < told_key("a.test", 0));
+        assert!(told_key("z.test", u64::MAX) < vec![TOLD + 1]);
+        assert!(told_key("a.test", u64::MAX) < told_key("a.test.example", 0));
     }
 }
