@@ -97,7 +97,7 @@ impl Bag {
 
 /// The words by which one page differs from another, those that come and those that go: a vector
 /// whose squared length estimates their number, and which points the same way for the same words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change([i16; COUNTERS]);
 
 impl Change {

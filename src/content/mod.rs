@@ -77,6 +77,7 @@ pub mod soft_error;
 mod track;
 pub mod trap;
 mod word_set;
+mod wording;
 mod words;
 
 #[cfg(test)]
@@ -102,6 +103,7 @@ pub use shingle::{
 pub use site_model::{Boilerplate, Room, SAMPLE_PAGES_MAX, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
 pub use word_set::{Overlap, WORDS_KEPT, WordSet};
+pub use wording::{Wording, WordingChange};
 pub use words::Words;
 
 use serde::{Deserialize, Serialize};
@@ -253,6 +255,8 @@ pub struct Analysis {
     pub sample: trap::Sample,
     /// The numbers of the page, as far as its address does not say them.
     pub figures: Figures,
+    /// What the page says outside blocks of links, word for word.
+    pub wording: Wording,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
@@ -344,6 +348,7 @@ impl Content {
             word_set: WordSet::of(words, &with_forms),
             sample,
             figures: Figures::of(words, &shown, page.target, own_words),
+            wording: Wording::of(words, page.blocks, &spans, &chosen.unlinked, page.target),
             links: page.links,
             windows,
         }

@@ -104,7 +104,12 @@ impl Words {
 
     /// Whether word `index` starts with a digit.
     pub fn is_number(&self, index: usize) -> bool {
-        self.hashes[index] & 1 == 1
+        Words::is_number_hash(self.hashes[index])
+    }
+
+    /// Whether the word with this hash starts with a digit.
+    pub(super) fn is_number_hash(hash: u64) -> bool {
+        hash & 1 == 1
     }
 
     /// Appends the words of a run of word characters of which some are not ASCII.

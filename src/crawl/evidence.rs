@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::discover::Link;
 use super::visit::PageFacts;
-use crate::content::Analysis;
+use crate::content::{Analysis, Wording};
 use crate::dust::{Fetched, Sketch, Text};
 use crate::fetch::{Answer, Truncated};
 use crate::filter::Found;
@@ -86,15 +86,15 @@ fn parts_of(facts: &PageFacts) -> Option<u64> {
 pub(super) struct Marks {
     /// A hash of the parts that it shows, as pictures are.
     pub(super) parts: Option<u64>,
-    /// A digest of the numbers of its text that its address does not say.
-    pub(super) figures: Option<u32>,
+    /// What it says, word for word.
+    pub(super) wording: Option<Wording>,
 }
 
 impl Marks {
     /// Returns the marks of a page.
     pub(super) fn of(facts: &PageFacts) -> Marks {
-        let figures = facts.analysis.as_ref().map(|analysis| analysis.figures.values());
-        Marks { parts: parts_of(facts), figures }
+        let wording = facts.analysis.as_ref().map(|analysis| analysis.wording);
+        Marks { parts: parts_of(facts), wording }
     }
 }
 
@@ -102,7 +102,7 @@ impl Marks {
 /// something back that another form of it may give: where it leads to, or itself from the archive;
 /// and its marks.
 pub(super) fn evidence(fetched: &Fetched, withheld: bool, marks: Marks) -> Vec<u8> {
-    postcard::to_stdvec(&(fetched, withheld, marks.parts, marks.figures)).unwrap_or_default()
+    postcard::to_stdvec(&(fetched, withheld, marks.parts, marks.wording)).unwrap_or_default()
 }
 
 /// Returns what a page showed the miner.
@@ -121,5 +121,5 @@ pub(super) fn marks_in(bytes: &[u8]) -> Marks {
     let Ok(((_, _, parts), rest)) = postcard::take_from_bytes::<Parts>(bytes) else {
         return Marks::default();
     };
-    Marks { parts, figures: postcard::from_bytes(rest).unwrap_or_default() }
+    Marks { parts, wording: postcard::from_bytes(rest).unwrap_or_default() }
 }

@@ -17,9 +17,10 @@ use super::learn::{Asker, PROBES_MAX, ProbeFlight};
 use super::learner::Tell;
 use super::state::State;
 use crate::clock::Timestamp;
+use crate::content::Wording;
 use crate::db::families::{seen, suppressed, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Fetched, Finding, RuleId, Words};
+use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words};
 use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -78,8 +79,8 @@ pub(super) struct Leads<'a> {
     pub(super) led_to: &'a [Fingerprint],
     /// A hash of the parts that it shows, if some are new: nothing had shown them before.
     pub(super) parts: Option<u64>,
-    /// A digest of the numbers of its text.
-    pub(super) figures: Option<u32>,
+    /// What it says, word for word.
+    pub(super) wording: Option<Wording>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -98,8 +99,8 @@ pub(super) struct Audited {
     led_to: Vec<Fingerprint>,
     /// Which parts the one that stands for it shows, if this one shows others that are new.
     lacks: Option<u64>,
-    /// The numbers of the one that stands for it, if this one has others.
-    figures: Option<u32>,
+    /// What the one that stands for it says, and this one, if that is not the same word for word.
+    wordings: Option<(Wording, Wording)>,
     /// What the one that stands for it had shown.
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
@@ -118,6 +119,21 @@ impl Audited {
             && known.own_words(audited, changes_by).is_some();
         known.differs_from(audited) && !may_be_label
             || self.leads_on && known.differs_by_rows(audited)
+    }
+
+    /// Returns the rules that rewrite one of the two.
+    fn all_rules(&self) -> Vec<RuleId> {
+        let theirs = self.stands.iter().flat_map(|(rules, _)| rules);
+        let all: BTreeSet<RuleId> = self.rules.iter().chain(theirs).copied().collect();
+        all.into_iter().collect()
+    }
+
+    /// Returns how the two differ, word for word, with the text of the one that stands for it.
+    fn difference(&self) -> Option<(Sketch, Difference)> {
+        let (theirs, own) = self.wordings?;
+        let wording = theirs.change_to(&own);
+        let text = self.known.text().or(self.known.thin())?;
+        Some((text, Difference { words: self.known.change_to(self.audited), wording }))
     }
 }
 
@@ -186,11 +202,8 @@ impl State {
             let are_others = leads.parts.is_some_and(|own| own != *parts);
             are_others && !self.checks.has_parts_of_chance(url)
         });
-        // What the one address says and the other does not is no figure of one alone.
-        let has_others = known.change_to(audited, changes_by).is_some();
-        let figures = marks
-            .figures
-            .filter(|theirs| has_others && leads.figures.is_some_and(|own| own != *theirs));
+        let are_others = |(theirs, own): &(Wording, Wording)| theirs.change_to(own).is_some();
+        let wordings = marks.wording.zip(leads.wording).filter(are_others);
         let pair = (rewritten, key.clone());
         let mut told = Audited {
             rules,
@@ -200,7 +213,7 @@ impl State {
             leads_on,
             led_to,
             lacks,
-            figures,
+            wordings,
             known,
             is_own,
             by,
@@ -226,9 +239,12 @@ impl State {
         let doubt = match differs {
             true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
             false => {
-                let has_own =
-                    told.figures.is_some() || known.own_words(audited, changes_by).is_some();
-                let asks = has_own && self.checks.is_unknown(url);
+                let has_own = known.own_words(audited, changes_by).is_some();
+                let says_other = told.wordings.is_some() && !self.has_label(&told);
+                let asks = match self.checks.is_unknown(url) {
+                    true => has_own || says_other,
+                    false => says_other && self.checks.stands_still(url),
+                };
                 let may_tell = known.is_before_model() && audited.can_testify();
                 (asks || may_tell || told.lacks.is_some()).then_some(Doubt::LooksTwice)
             }
@@ -291,6 +307,16 @@ impl State {
         Ok(known.map(|known| (by, record, known)))
     }
 
+    /// Returns true where pages of other texts say that what tells an audited page from the one
+    /// that stands for it is a label.
+    fn has_label(&self, told: &Audited) -> bool {
+        let changes_by = self.checks.changes_by(&told.pair.0);
+        let rules = told.all_rules();
+        told.difference().is_some_and(|(text, difference)| {
+            self.checks.is_label(&rules, &text, (&difference, changes_by))
+        })
+    }
+
     /// Fetches once more what stands for a URL that did not agree with it, unless that was done
     /// lately or is under way.
     fn look_twice(
@@ -338,28 +364,25 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let Audited { mut rules, pair, stands, audited, led_to, lacks, figures, .. } = told;
+        let (all, difference) = (told.all_rules(), told.difference());
+        let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
         let Audited { known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
         let changes_by = self.checks.changes_by(&pair.0);
-        let theirs = stands.iter().flat_map(|(rules, _)| rules);
-        let all: BTreeSet<RuleId> = rules.iter().chain(theirs).copied().collect();
-        let all: Vec<RuleId> = all.into_iter().collect();
         // What neither is a label of the rules nor changes at each look is what a page is about. A
         // label is not taken for less than it is where it is long: all pages of a wiki may have had
-        // one sentence more since. Nor are numbers, where pages stand still: the year of a table,
-        // or the dose for a child, is a few words.
+        // one sentence more since. Nor is a word, where pages stand still: the name of a member,
+        // the year of a table or the dose for a child.
         if found != Finding::Failed
-            && figures.is_some()
-            && self.checks.stands_still(&pair.0)
-            && let Some((text, change)) = known.text().zip(known.change_to(audited, changes_by))
+            && self.checks.has_stood_still(&pair.0)
+            && let Some((text, difference)) = difference
         {
-            found = match self.checks.note_words(all, text, (change, changes_by)) {
+            found = match self.checks.note_words(all, text, (difference, changes_by)) {
                 Words::Label => found,
                 Words::Unknown => Finding::Unclear,
                 Words::Own | Words::Other | Words::Each => Finding::Failed,
             };
-        } else if found == Finding::Same && figures.is_some() && self.checks.is_unknown(&pair.0) {
+        } else if found == Finding::Same && wordings.is_some() && self.checks.is_unknown(&pair.0) {
             found = Finding::Unclear;
         } else if found == Finding::Same
             && let Some(text) = known.text()
@@ -370,7 +393,8 @@ impl State {
                 let is_much = known.has_text_of(audited, changes_by)
                     && known.differs_beyond(audited, changes_by);
                 let is_beside = known.differs_beside_text(audited, &change);
-                found = match self.checks.note_words(all, text, (change, changes_by)) {
+                let noted = (Difference::from(change), changes_by);
+                found = match self.checks.note_words(all, text, noted) {
                     Words::Label => Finding::Same,
                     Words::Own if is_beside => Finding::Unclear,
                     Words::Own => Finding::Failed,
@@ -545,7 +569,11 @@ impl State {
             self.checks.parts_at_two_looks(&told.pair.0, is_stable);
             told.lacks = told.lacks.filter(|_| is_stable);
         }
-        told.figures = told.figures.filter(|before| marks.figures == Some(*before));
+        told.wordings = told.wordings.and_then(|(before, own)| {
+            let kept = before.kept_at(&marks.wording?)?;
+            let (before, own) = (before.of_kept(kept), own.of_kept(kept));
+            before.change_to(&own).map(|_| (before, own))
+        });
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
         let url = &told.pair.0;
@@ -611,7 +639,7 @@ impl State {
     fn tell_unsettled(&mut self, told: Audited, now: Timestamp) -> Result<(), DbError> {
         let is_other = told.known.is_contradicted_by(told.audited);
         let found = if is_other { Finding::Failed } else { Finding::Unclear };
-        self.tell_audited(Audited { lacks: None, figures: None, ..told }, Some(found), now)
+        self.tell_audited(Audited { lacks: None, wordings: None, ..told }, Some(found), now)
     }
 }
 
@@ -667,7 +695,7 @@ mod tests {
             leads_on,
             led_to,
             lacks,
-            figures: None,
+            wordings: None,
             known,
             is_own,
             by,
@@ -982,6 +1010,56 @@ mod tests {
         assert_eq!(pages(1, Some(1), one), (5, 0), "one that has some proves nothing");
     }
 
+    /// Returns the wording of a page with these numbers.
+    fn says(page: u64, numbers: &[u64]) -> Wording {
+        let figures = numbers.iter().sum::<u64>() as u32;
+        let words = figures.wrapping_add(page as u32 * 1_000_003);
+        Wording { whole: words, words, figures, unnumbered: page as u32 }
+    }
+
+    /// Five members of parliament after each other for each of 150 seats, alike but for their
+    /// names: a sketch takes them for one page, and all but the first were lost.
+    #[test]
+    fn pages_that_differ_by_one_word_each_are_pages_of_their_own_where_they_stand_still() {
+        // Another word of the text of each page, or the same words in another order; the second
+        // look shows the same as the first, or a clock.
+        let forms = |word: &dyn Fn(u64) -> u64, moves: bool, clock: bool| {
+            let shown = |page: u64, word: u64, moved: u32| {
+                let words = page * 1_000..page * 1_000 + 300;
+                let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+                let bag = Some(Bag::of(words.chain([word])));
+                let page = Fetched::Page { text, digest: None, bag, junk: false };
+                let sum = (word as u32).wrapping_add(moved);
+                (page, Wording { whole: sum, words: sum, figures: 0, unnumbered: sum })
+            };
+            let (first, _) = shown(0, 0, 0);
+            let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));
+            for page in 1..16 {
+                let by = format!("http://a.example/d?id={page}");
+                let (known, wording) = shown(page, page * 77, 0);
+                let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+                let marks = Marks { wording: Some(wording), parts: None };
+                became.evidence = evidence(&known, false, marks);
+                bench.hold(&by, UrlState::Done(became));
+                let moved = if moves { page as u32 * 999 } else { 0 };
+                let (other, wording) = shown(page, word(page), moved);
+                let leads = Leads { wording: Some(wording), ..Leads::default() };
+                bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+                let (again, wording) = shown(page, page * 77, if clock { page as u32 } else { 0 });
+                bench.look_at((again, Marks { wording: Some(wording), parts: None }));
+            }
+            bench.known()[0]
+        };
+        assert_eq!(forms(&|page| page * 77, false, false), (15, 0), "the same words");
+        let (agreed, against) = forms(&|page| page * 55, false, false);
+        assert!(agreed == 0 && against >= 2, "each has its own word: {agreed} {against}");
+        let (agreed, against) = forms(&|page| page * 77, true, false);
+        assert!(agreed == 0 && against >= 2, "another order: {agreed} {against}");
+        let (agreed, against) = forms(&|page| page * 77 + 5, false, false);
+        assert!(agreed >= 8 && against <= 1, "the same on each: {agreed} {against}");
+        assert_eq!(forms(&|page| page * 55, false, true).1, 0, "it changes at each look");
+    }
+
     /// The doses for a child, in a table of the same words, were no evidence of anything, and what
     /// agreed beside them proved the rule that hid them.
     #[test]
@@ -990,7 +1068,7 @@ mod tests {
             let words = page * 1_000..page * 1_000 + 300;
             let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
             let bag = Some(Bag::of(words.chain(numbers.iter().copied())));
-            let marks = Marks { figures: Some(numbers.iter().sum::<u64>() as u32), parts: None };
+            let marks = Marks { wording: Some(says(page, numbers)), parts: None };
             (Fetched::Page { text, digest: None, bag, junk: false }, marks)
         };
         let own = |page: u64| vec![page * 10, page * 10 + 1, page * 10 + 2];
@@ -1005,8 +1083,8 @@ mod tests {
                 let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
                 became.evidence = evidence(&known, false, marks);
                 bench.hold(&by, UrlState::Done(became));
-                let (other, Marks { figures, .. }) = shown(page, &form(page));
-                let leads = Leads { figures, ..Leads::default() };
+                let (other, Marks { wording, .. }) = shown(page, &form(page));
+                let leads = Leads { wording, ..Leads::default() };
                 bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
                 bench.look_at(shown(page, &again(page)));
             }

@@ -126,10 +126,10 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let Marks { parts, figures } = Marks::of(facts);
+            let Marks { parts, wording } = Marks::of(facts);
             let parts = parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
-            let leads = Leads { redirect, new: news.urls, led_to, parts, figures };
+            let leads = Leads { redirect, new: news.urls, led_to, parts, wording };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use super::fetched::TITLE_WORDS_MAX;
 use super::sketch::{Likeness, Sketch};
-use crate::content::Change;
+use crate::content::{Change, WordingChange};
 
 /// Pairs that are remembered of one kind, the latest ones.
 const KEPT_MAX: usize = 12;
@@ -28,30 +28,63 @@ pub(crate) enum Words {
     Own,
 }
 
+/// How a page differs from the one that rules make it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Difference {
+    /// By which words, as far as that can be estimated.
+    pub(crate) words: Change,
+    /// By what it says exactly, where it is known that neither of the two changes by itself.
+    pub(crate) wording: Option<WordingChange>,
+}
+
+impl Difference {
+    /// Returns true where two pairs differ by the same: by much the same words, beside so many by
+    /// which pages change at each look, and not by numbers of their own, if that is known.
+    fn is_like(&self, other: &Difference, noise: u32) -> bool {
+        match (&self.wording, &other.wording) {
+            (Some(a), Some(b)) if a.is_same(b) => true,
+            (Some(a), Some(b)) if !a.has_figures_of(b) => false,
+            _ => self.words.is_like(&other.words, noise),
+        }
+    }
+}
+
+impl From<Change> for Difference {
+    fn from(words: Change) -> Self {
+        Difference { words, wording: None }
+    }
+}
+
 /// The ways in which pages have differed that the same rules make one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    /// The text of a pair, and by which words its pages differed, if they did.
-    seen: VecDeque<(Sketch, Option<Change>)>,
+    /// The text of a pair, and how its pages differed, if they did.
+    seen: VecDeque<(Sketch, Option<Difference>)>,
 }
 
 impl Changes {
     /// Takes in by which words a page of this text differs from another one, of which so many are
     /// those by which each page changes; returns what pages of other texts say of that.
-    pub(crate) fn note(&mut self, text: Sketch, change: Change, noise: u32) -> Words {
+    pub(crate) fn note(&mut self, text: Sketch, change: Difference, noise: u32) -> Words {
+        let said = self.say(&text, &change, noise);
+        self.keep(text, Some(change));
+        said
+    }
+
+    /// Returns what pages of other texts say of a change.
+    pub(crate) fn say(&self, text: &Sketch, change: &Difference, noise: u32) -> Words {
         let mut others = Others::default();
         let mut otherwise: Vec<Sketch> = Vec::new();
         let is_other = |a: &Sketch, b: &Sketch| a.compare(b) == Likeness::Different;
-        for (of, seen) in self.seen.iter().filter(|(of, _)| is_other(of, &text)) {
-            others.count(seen.as_ref(), &change, noise);
+        for (of, seen) in self.seen.iter().filter(|(of, _)| is_other(of, text)) {
+            others.count(seen.as_ref().map(|seen| seen.is_like(change, noise)));
             if seen.is_some() && otherwise.iter().all(|known| is_other(known, of)) {
                 otherwise.push(*of);
             }
         }
-        self.keep(text, Some(change));
         match () {
             () if !others.are_some() => Words::Unknown,
-            () if others.have(&change) => Words::Label,
+            () if others.have(change) => Words::Label,
             () if others.have_mostly_none() => Words::Own,
             () if others.alike == 0 && otherwise.len() >= EACH_MIN => Words::Each,
             () => Words::Other,
@@ -63,7 +96,7 @@ impl Changes {
         self.keep(text, None);
     }
 
-    fn keep(&mut self, text: Sketch, change: Option<Change>) {
+    fn keep(&mut self, text: Sketch, change: Option<Difference>) {
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
         }
@@ -80,12 +113,12 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Counts a pair that differs by this, if it does.
-    pub(crate) fn count(&mut self, seen: Option<&Change>, change: &Change, noise: u32) {
-        match seen {
+    /// Counts a pair of which it is told whether it differs by the same, if it does at all.
+    pub(crate) fn count(&mut self, alike: Option<bool>) {
+        match alike {
             None => self.same += 1,
-            Some(seen) if seen.is_like(change, noise) => self.alike += 1,
-            Some(_) => self.otherwise += 1,
+            Some(true) => self.alike += 1,
+            Some(false) => self.otherwise += 1,
         }
     }
 
@@ -103,10 +136,14 @@ impl Others {
     /// pages; where each value has another, as the pages of a machine have its name in every line,
     /// it is what they are about. One as short as a title may differ from value to value, but is on
     /// most pages in some form. A notice that some documents have is theirs.
-    pub(crate) fn have(&self, change: &Change) -> bool {
+    ///
+    /// Where it is known by what exactly the pages differ, also that some do not is known, and on
+    /// these there is no label: "not" may be in every second sentence.
+    pub(crate) fn have(&self, change: &Difference) -> bool {
         let Others { alike, otherwise, same } = *self;
-        let least = match change.words() > TITLE_WORDS_MAX {
+        let least = match change.words.words() > TITLE_WORDS_MAX {
             true => (alike + otherwise + same).div_ceil(2),
+            false if change.wording.is_some() => same * SHORT_AMONG,
             false => same.div_ceil(SHORT_AMONG),
         };
         alike >= least.max(1)
@@ -130,7 +167,7 @@ mod tests {
             Sketch::of_shingles(document * 1_000..document * 1_000 + 120).expect("it has words")
         };
         let change =
-            |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20)));
+            |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20))).into();
         let mut changes = Changes::default();
         assert_eq!(changes.note(text(1), change(1_000), 0), Words::Unknown);
         let said = changes.note(text(1), change(1_000), 0);
@@ -149,6 +186,28 @@ mod tests {
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 
+    /// A notice of twelve words on each form, and another weight of each product beside it: by
+    /// their words all differed by the notice.
+    #[test]
+    fn a_label_does_not_cover_numbers_beside_it() {
+        let text = |document: u64| {
+            Sketch::of_shingles(document * 1_000..document * 1_000 + 120).expect("it has words")
+        };
+        let of = |figures: u32| WordingChange::of(77 * figures, figures);
+        let notice = |document: u64, figures: Option<u32>| {
+            let own = (document * 5_000..).take(if figures.is_some() { 2 } else { 0 });
+            let words = Bag::of(0..100).change_to(&Bag::of((0..100).chain(500..512).chain(own)));
+            Difference { words, wording: Some(figures.map_or(of(0), of)) }
+        };
+        let mut changes = Changes::default();
+        changes.note(text(1), notice(1, None), 0);
+        assert_eq!(changes.note(text(2), notice(2, None), 0), Words::Label);
+        let weighs = |n: u64| notice(n, Some(n as u32));
+        assert_ne!(changes.note(text(3), weighs(3), 0), Words::Label);
+        assert_ne!(changes.note(text(4), weighs(4), 0), Words::Label);
+        assert_eq!(changes.note(text(5), notice(5, None), 0), Words::Label);
+    }
+
     /// One function in twenty had a notice on one of two platforms, word for word that of others:
     /// pairs without it were no pairs, and from the second one on it was a label.
     #[test]
@@ -156,8 +215,9 @@ mod tests {
         let text = |document: u64| {
             Sketch::of_shingles(document * 1_000..document * 1_000 + 120).expect("it has words")
         };
-        let notice =
-            |words: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(500..500 + words)));
+        let notice = |words: u64| {
+            Bag::of(0..100).change_to(&Bag::of((0..100).chain(500..500 + words))).into()
+        };
         for (words, on_one_in, are) in [
             (24, 20, Words::Own),
             (6, 20, Words::Own),

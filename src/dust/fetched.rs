@@ -177,11 +177,9 @@ impl Fetched {
         (is_more && agreement(self, other) == Finding::Same).then_some(change)
     }
 
-    /// Returns by which words two pages differ, where these are more than the pages of their site
-    /// change by from one look to the next.
-    pub(crate) fn change_to(self, other: Fetched, changes_by: u32) -> Option<Change> {
-        let (a, b) = self.bag().zip(other.bag())?;
-        Some(a.change_to(&b)).filter(|change| change.words() > changes_by)
+    /// Returns by which words two pages differ.
+    pub(crate) fn change_to(self, other: Fetched) -> Change {
+        self.bag().zip(other.bag()).map(|(a, b)| a.change_to(&b)).unwrap_or_default()
     }
 
     /// Returns true where two pages of one main text differ beside it by no more words than a title
@@ -223,7 +221,7 @@ impl Fetched {
     }
 
     /// Returns the words of the main text of a thin page.
-    fn thin(self) -> Option<Sketch> {
+    pub(crate) fn thin(self) -> Option<Sketch> {
         match self {
             Fetched::Page { text: Text::Thin(words), junk: false, .. } => Some(words),
             _ => None,

@@ -46,7 +46,7 @@ pub mod validate;
 
 pub use crate::url::query::Separator;
 pub use book::{Probe, RuleBook, RuleEvent, Settings};
-pub(crate) use changes::{Changes, Words};
+pub(crate) use changes::{Changes, Difference, Words};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
 #[cfg(test)]

@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
 use super::book::{Entry, RuleBook};
-use super::changes::Others;
+use super::changes::{Difference, Others};
 use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
@@ -465,8 +465,10 @@ impl RuleBook {
                 let mut others = Others::default();
                 let of_others =
                     agreed.iter().take(LABELS_MAX).filter(|(_, _, of, _)| of != witness);
-                of_others.for_each(|(.., seen)| others.count(seen.as_ref(), change, 0));
-                others.have(change)
+                of_others.for_each(|(.., seen)| {
+                    others.count(seen.as_ref().map(|seen| seen.is_like(change, 0)));
+                });
+                others.have(&Difference::from(*change))
             };
             if change.as_ref().is_some_and(|change| !is_label(change)) {
                 continue;

@@ -322,12 +322,13 @@ impl State {
         for (form, (_, url, by)) in hidden.iter() {
             forms.entry(*by).or_default().push((form, *url));
         }
-        // What pages are called, their forms, and which they are.
-        let mut pages: Vec<(Vec<u8>, Vec<Form>, Fingerprint)> = Vec::new();
+        // What pages are called, their forms, which they are, and whether they are thin.
+        let mut pages: Vec<(Vec<u8>, Vec<Form>, Fingerprint, bool)> = Vec::new();
         for (by, forms) in forms {
             let known = agreed.remove(&by).unwrap_or_default();
             let Some(page) = self.url_of(by)? else { continue };
-            if !self.can_testify(by)? {
+            let is_thin = !self.can_testify(by)?;
+            if is_thin && !self.can_contradict(by)? {
                 continue;
             }
             let part_of = |form: &CrawlUrl| {
@@ -337,22 +338,23 @@ impl State {
             };
             let forms = forms.into_iter().map(|(form, url)| (part_of(form), Some(url)));
             let forms = forms.chain(known.iter().map(|part| (*part, None))).collect();
-            pages.push((in_natural_order(page.path_and_query()), forms, by));
+            pages.push((in_natural_order(page.path_and_query()), forms, by, is_thin));
         }
         for (by, known) in agreed.into_iter().take(LATEST_ROWS_MAX) {
             if let Some(page) = self.url_of(by)? {
                 let forms = known.iter().map(|part| (*part, None)).collect();
-                pages.push((in_natural_order(page.path_and_query()), forms, by));
+                pages.push((in_natural_order(page.path_and_query()), forms, by, false));
             }
         }
         let mut pages_with: HashMap<u32, usize> = HashMap::new();
-        for (part, _) in pages.iter().flat_map(|(_, forms, _)| forms) {
+        for (part, _) in pages.iter().flat_map(|(_, forms, ..)| forms) {
             *pages_with.entry(*part).or_default() += 1;
         }
         // What only few pages have, as sessions are, is of one kind.
         let kind_of = |part: u32| if pages_with.get(&part) >= Some(&GAP) { part } else { 0 };
-        let mut kinds: BTreeMap<(bool, u32), Vec<PageOfKind>> = BTreeMap::new();
-        for (name, mut forms, by) in pages {
+        // No thin page agrees, but it may tell that it does not; and it says nothing of others.
+        let mut kinds: BTreeMap<(bool, bool, u32), Vec<PageOfKind>> = BTreeMap::new();
+        for (name, mut forms, by, is_thin) in pages {
             let is_of_several = forms.len() > 1;
             forms.iter_mut().for_each(|(part, _)| *part = kind_of(*part));
             // One that has agreed comes first.
@@ -361,7 +363,7 @@ impl State {
                 let is_known = forms[0].1.is_none();
                 let hidden = forms.iter().find_map(|(_, form)| *form).map(|form| (form, by));
                 let page = PageOfKind { name: name.clone(), is_known, hidden };
-                kinds.entry((is_of_several, forms[0].0)).or_default().push(page);
+                kinds.entry((is_thin, is_of_several, forms[0].0)).or_default().push(page);
             }
         }
         let failed = self.checks.failed.get(&rule);
@@ -369,7 +371,7 @@ impl State {
             failed.is_some_and(|failed| failed.last.iter().any(|of| kind_of(of.part) == part))
         };
         let mut taken: Vec<(u32, (Fingerprint, Fingerprint))> = Vec::new();
-        for ((_, part), pages) in &mut kinds {
+        for ((.., part), pages) in &mut kinds {
             pages.sort_unstable_by(|a, b| (&a.name, a.hidden).cmp(&(&b.name, b.hidden)));
             let known: Vec<bool> = pages.iter().map(|page| page.is_known).collect();
             let gap = if has_failed(*part) { GAP_AFTER_FAILURE } else { GAP };

@@ -15,17 +15,17 @@ use xxhash_rust::xxh3::xxh3_64;
 use self::measure::{Failed, Measuring};
 use super::admit::Admitted;
 use super::error::CrawlError;
-use super::evidence::evidence_of;
+use super::evidence::{Marks, evidence_of, marks_in};
 use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{
-    Changes, Fetched, Finding, RuleId, RuleKind, RuleSet, Sketch, Trust, Words, is_among_first,
+    Changes, Difference, Fetched, Finding, RuleId, RuleKind, RuleSet, Sketch, Trust, Words,
+    is_among_first,
 };
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
@@ -65,7 +65,8 @@ const RESTLESS_MIN: i32 = 8;
 const STEADY_MAX: i32 = -4;
 
 /// The same, from where on it does for rules that are likely wrong: refuted for a page that
-/// changed, they cost what they would have saved, and no page.
+/// changed, they cost what they would have saved, and no page. So it is for a page that was looked
+/// at twice itself.
 const STEADY_FOR_DISTRUSTED: i32 = -2;
 
 /// One in so many is looked at again all the same.
@@ -382,6 +383,12 @@ impl Checks {
         self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_MAX)
     }
 
+    /// Returns true where none of the few pages of a URL's site that were looked at twice has
+    /// changed: enough for a page that was among them.
+    pub(in crate::crawl) fn has_stood_still(&self, url: &CrawlUrl) -> bool {
+        self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_FOR_DISTRUSTED)
+    }
+
     /// Returns true where so little is known of how far the pages of a site change by themselves
     /// that words which a page has for its own ask for a second look.
     pub(in crate::crawl) fn is_unknown(&self, url: &CrawlUrl) -> bool {
@@ -396,9 +403,21 @@ impl Checks {
         &mut self,
         rules: Vec<RuleId>,
         text: Sketch,
-        (change, changes_by): (Change, u32),
+        (change, changes_by): (Difference, u32),
     ) -> Words {
         self.changes_of(rules).note(text, change, changes_by)
+    }
+
+    /// Returns true where pages of other texts say that these words are a label of the pages that
+    /// these rules make one.
+    pub(in crate::crawl) fn is_label(
+        &self,
+        rules: &[RuleId],
+        text: &Sketch,
+        (change, changes_by): (&Difference, u32),
+    ) -> bool {
+        let known = self.changes.get(rules);
+        known.is_some_and(|known| known.say(text, change, changes_by) == Words::Label)
     }
 
     /// Takes in that a page of this text has no words of its own beside the one that these rules
@@ -800,9 +819,19 @@ impl State {
 
     /// Returns true where a URL was fetched and showed what others can be compared with.
     fn can_testify(&self, url: Fingerprint) -> Result<bool, DbError> {
-        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
-        let UrlState::Done(done) = record.state else { return Ok(false) };
-        Ok(evidence_of(&done.evidence).is_some_and(Fetched::can_testify))
+        Ok(self.evidence_at(url)?.is_some_and(|(shown, _)| shown.can_testify()))
+    }
+
+    /// Returns true where a URL was fetched and showed a thin page that others may be told from.
+    fn can_contradict(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let shown = self.evidence_at(url)?;
+        Ok(shown.is_some_and(|(shown, marks)| shown.thin().is_some() && marks.wording.is_some()))
+    }
+
+    fn evidence_at(&self, url: Fingerprint) -> Result<Option<(Fetched, Marks)>, DbError> {
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(None) };
+        let UrlState::Done(done) = record.state else { return Ok(None) };
+        Ok(evidence_of(&done.evidence).map(|shown| (shown, marks_in(&done.evidence))))
     }
 
     /// Before the crawl ends, fetches what rules set aside and nothing has proved; and of each rule

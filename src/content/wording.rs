@@ -1,0 +1,323 @@
+//! What a page says, as sums over its parts: equal where two pages say the same, and where they do
+//! not, the difference of the sums is that of what each says alone.
+//!
+//! A sketch takes two texts for one that differ by a word in a hundred, and a bag of words does not
+//! know their order. That forgives what changes from one look at a page to the next. But where a
+//! page stands still, one name in place of another, "not" in a sentence, or a minus before a number
+//! makes another page. A label that all forms of some kind have, such as a line that says that this
+//! is the view to print, is the same difference on each of them.
+
+use serde::{Deserialize, Serialize};
+
+use super::shingle::{Piece, mix};
+use super::{Block, BlockKind, Words, figures};
+
+/// What the text of a page says outside blocks of links and labelled regions.
+///
+/// The blocks of a text count in any order, as the rows of a list do, and the words of a block in
+/// theirs; those of a heading, where a label stands beside a title, in any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wording {
+    /// A sum over the blocks, all words and signs of which count.
+    pub whole: u32,
+    /// The same without the words that the page's address says: how it was asked for.
+    pub words: u32,
+    /// A sum over the numbers that the address does not say.
+    pub figures: u32,
+    /// A sum over the blocks in which all numbers are the same word.
+    pub unnumbered: u32,
+}
+
+/// What is the same at two looks at a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Every word.
+    All,
+    /// Every word that is no number.
+    AllButNumbers,
+}
+
+/// How the wording of one page differs from that of another one: the same where they differ by the
+/// same blocks, the words of a heading, or numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WordingChange {
+    words: u32,
+    figures: u32,
+}
+
+impl Wording {
+    /// Returns the wording of the blocks that are kept of a page at `target`, a path and query.
+    pub(super) fn of(
+        words: &Words,
+        blocks: &[Block<'_>],
+        spans: &[Piece],
+        kept: &[bool],
+        target: &str,
+    ) -> Wording {
+        let said = Said::by(target);
+        let mut wording = Wording::default();
+        let blocks = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
+        for ((block, span), _) in blocks {
+            let hashes = &words.hashes()[span.start..span.end];
+            let sum = sum_of(block.kind);
+            let whole = sum(&mut hashes.iter().copied());
+            let (mut unsaid, mut unnumbered) = (whole, whole);
+            // Most blocks have neither.
+            if hashes.iter().any(|hash| said.has(*hash) || Words::is_number_hash(*hash)) {
+                let is_unsaid = |hash: &u64| !said.has(*hash);
+                let is_number = |hash: &u64| Words::is_number_hash(*hash);
+                let figures =
+                    hashes.iter().copied().filter(|hash| is_number(hash) && is_unsaid(hash));
+                let figures = figures.fold(0u64, |sum, hash| sum.wrapping_add(mix(hash)));
+                wording.figures = wording.figures.wrapping_add(figures as u32);
+                unsaid = sum(&mut hashes.iter().copied().filter(is_unsaid));
+                let masked = (span.start..span.end).map(|at| words.masked(at)).zip(hashes);
+                let masked = masked.filter(|(_, hash)| is_number(hash) || is_unsaid(hash));
+                unnumbered = sum(&mut masked.map(|(masked, _)| masked));
+            }
+            let signs = signs_of(block.text) as u32;
+            // Truncated, sums still add up.
+            for (all, of_block) in [
+                (&mut wording.whole, whole),
+                (&mut wording.words, unsaid),
+                (&mut wording.unnumbered, unnumbered),
+            ] {
+                *all = all.wrapping_add(of_block as u32).wrapping_add(signs);
+            }
+        }
+        wording
+    }
+
+    /// Returns the part of what the page says that another look at it has left standing: all of
+    /// it, or all but its numbers, as those of a clock; `None` where not even that is the same.
+    pub fn kept_at(&self, later: &Wording) -> Option<Kept> {
+        match () {
+            () if self == later => Some(Kept::All),
+            () if self.unnumbered == later.unnumbered => Some(Kept::AllButNumbers),
+            () => None,
+        }
+    }
+
+    /// Returns this wording as far as it is kept.
+    #[must_use]
+    pub fn of_kept(self, kept: Kept) -> Wording {
+        let Wording { unnumbered, .. } = self;
+        match kept {
+            Kept::All => self,
+            Kept::AllButNumbers => {
+                Wording { whole: unnumbered, words: unnumbered, figures: 0, unnumbered }
+            }
+        }
+    }
+
+    /// Returns how another page differs from this one, if it does: neither in what their addresses
+    /// do not say, nor in all that they say, do they agree.
+    pub fn change_to(&self, other: &Wording) -> Option<WordingChange> {
+        let is_other = self.whole != other.whole && self.words != other.words;
+        is_other.then(|| WordingChange {
+            words: other.words.wrapping_sub(self.words),
+            figures: other.figures.wrapping_sub(self.figures),
+        })
+    }
+}
+
+impl WordingChange {
+    /// Returns a change by these sums, for tests.
+    #[cfg(test)]
+    pub(crate) fn of(words: u32, figures: u32) -> WordingChange {
+        WordingChange { words, figures }
+    }
+
+    /// Returns true where two pairs of pages differ by the same, whichever page of each pair is the
+    /// one that has it.
+    pub fn is_same(&self, other: &WordingChange) -> bool {
+        self.words == other.words || self.words == other.words.wrapping_neg()
+    }
+
+    /// Returns true where the numbers of two pairs of pages differ by the same.
+    pub fn has_figures_of(&self, other: &WordingChange) -> bool {
+        self.figures == other.figures || self.figures == other.figures.wrapping_neg()
+    }
+}
+
+/// Returns how the words of such a block are summed up.
+fn sum_of(kind: BlockKind) -> fn(&mut dyn Iterator<Item = u64>) -> u64 {
+    match kind {
+        BlockKind::Heading => |words| words.fold(0, |sum, word| sum.wrapping_add(mix(word))),
+        _ => |words| words.fold(0, |sum, word| mix(sum ^ word)),
+    }
+}
+
+/// Parts of an address that are looked at, and words of each.
+const SAID_MAX: usize = 32;
+
+/// The words that an address says, and the numbers within them.
+#[derive(Default)]
+struct Said {
+    hashes: Vec<u64>,
+    /// A bit for each: next to all words of a text have none of these.
+    bits: u64,
+}
+
+impl Said {
+    fn by(target: &str) -> Said {
+        let mut hashes = figures::said_by(target);
+        let parts = url::form_urlencoded::parse(target.as_bytes()).take(SAID_MAX);
+        for part in parts.flat_map(|(name, value)| [name, value]) {
+            hashes.extend(Words::of(&part).hashes().iter().take(SAID_MAX));
+        }
+        hashes.sort_unstable();
+        hashes.dedup();
+        let bits = hashes.iter().fold(0, |bits, hash| bits | Said::bit(*hash));
+        Said { hashes, bits }
+    }
+
+    fn has(&self, hash: u64) -> bool {
+        self.bits & Said::bit(hash) != 0 && self.hashes.binary_search(&hash).is_ok()
+    }
+
+    fn bit(hash: u64) -> u64 {
+        1 << (hash >> 58)
+    }
+}
+
+/// Returns a hash of the signs of a text, 0 where it has none: what is no letter, no digit, and no
+/// punctuation that may be typed in more than one way.
+fn signs_of(text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut digest = 0;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let mut len = 1;
+        let sign = match byte {
+            b'+' | b'*' | b'<' | b'>' | b'$' | b'^' => Some(u64::from(*byte)),
+            // Else it is a hyphen or a dash.
+            b'-' => {
+                let follows = at.checked_sub(1).is_some_and(|before| !is_separator(bytes[before]));
+                let is_minus = !follows && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
+                is_minus.then_some(u64::from(*byte))
+            }
+            0..=0x7f => None,
+            _ => {
+                let c = text[at..].chars().next().unwrap_or_default();
+                len = c.len_utf8();
+                is_sign(c).then_some(u64::from(c))
+            }
+        };
+        if let Some(sign) = sign {
+            digest = mix(digest ^ sign ^ SIGN);
+        }
+        at += len;
+    }
+    digest
+}
+
+/// Returns true for what may stand before a minus.
+fn is_separator(byte: u8) -> bool {
+    byte.is_ascii() && !byte.is_ascii_alphanumeric()
+}
+
+/// Returns true for a sign that is not in ASCII: no quotation mark, no dash, no dots, and no space
+/// of any width.
+fn is_sign(c: char) -> bool {
+    let is_typography =
+        matches!(c, '\u{2000}'..='\u{206f}' | '\u{a0}' | '\u{ad}' | '\u{ab}' | '\u{bb}' | '\u{b7}');
+    !is_typography && !c.is_alphanumeric() && !c.is_whitespace()
+}
+
+/// Keeps a sign from being taken for a word.
+const SIGN: u64 = 0x7369_676e_0000_0000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heading(text: &str) -> Block<'_> {
+        Block { kind: BlockKind::Heading, ..Block::paragraph(text) }
+    }
+
+    fn of(target: &str, blocks: &[Block<'_>]) -> Wording {
+        let mut words = Words::default();
+        let push = |block: &Block<'_>| {
+            let start = words.len();
+            words.push_text(block.text, usize::MAX);
+            Piece { start, end: words.len() }
+        };
+        let spans: Vec<Piece> = blocks.iter().map(push).collect();
+        Wording::of(&words, blocks, &spans, &vec![true; blocks.len()], target)
+    }
+
+    fn text(target: &str, lines: &[&str]) -> Wording {
+        let blocks: Vec<Block<'_>> = lines.iter().copied().map(Block::paragraph).collect();
+        of(target, &blocks)
+    }
+
+    fn differ(a: &str, b: &str) -> bool {
+        text("/p", &[a]).change_to(&text("/p", &[b])).is_some()
+    }
+
+    #[test]
+    fn a_word_its_place_and_a_sign_make_another_page() {
+        assert!(differ("The member is Smith", "The member is Jones"));
+        assert!(differ("The tenant shall pay", "The tenant shall not pay"));
+        assert!(differ("The Rovers beat the Wanderers", "The Wanderers beat the Rovers"));
+        assert!(differ("The frost came to -5 degrees", "The frost came to 5 degrees"));
+        assert!(differ("Rated ★★★☆☆", "Rated ★★☆☆☆") && differ("a < b", "a > b"));
+        assert!(differ("Contains nuts: ✓", "Contains nuts: ✗"));
+        assert!(differ("price 9 €", "price 9 £"));
+    }
+
+    #[test]
+    fn how_a_text_is_typed_and_in_which_order_its_rows_stand_do_not() {
+        assert!(!differ("It’s “right” – so…", "It's \"right\" - so..."));
+        assert!(!differ("a well-kept page", "a well kept page"));
+        assert!(!differ("One, two; three.", "one two three"));
+        let rows = ["b of two", "a of one", "c of three"];
+        let mut sorted = rows;
+        sorted.sort_unstable();
+        assert_eq!(text("/p", &rows), text("/p", &sorted));
+    }
+
+    #[test]
+    fn what_an_address_says_is_no_difference() {
+        let named = |at: &str, line: &str| text(at, &["A text of some words", line]);
+        let (by_name, by_date) =
+            (named("/list?by=name", "Sorted by name"), named("/list?by=date", "Sorted by date"));
+        assert_eq!(by_name.change_to(&by_date), None);
+        // A year that one address says and the other does not is in both texts.
+        let both = "In 2024 it was 7";
+        assert_eq!(named("/p?year=2024", both).change_to(&named("/p", both)), None);
+        assert!(named("/p?year=2024", both).change_to(&named("/p", "In 2024 it was 8")).is_some());
+        assert_eq!(named("/a/b%20c", "b c").words, named("/a/x", "").words);
+    }
+
+    #[test]
+    fn a_clock_leaves_the_words_beside_it() {
+        let at = |name: &str, clock: &str| text("/p", &[name, "Shown in seconds:", clock]);
+        let (smith, later, jones) = (at("Smith", "0.31"), at("Smith", "0.47"), at("Jones", "0.52"));
+        assert_eq!(smith.kept_at(&smith), Some(Kept::All));
+        let kept = smith.kept_at(&later).unwrap();
+        assert_eq!(kept, Kept::AllButNumbers);
+        assert_eq!(smith.of_kept(kept).change_to(&later.of_kept(kept)), None);
+        assert!(smith.of_kept(kept).change_to(&jones.of_kept(kept)).is_some());
+        assert_eq!(smith.kept_at(&jones), None);
+    }
+
+    #[test]
+    fn the_same_label_is_the_same_difference_on_each_page() {
+        let label = |title: &str, body: &str| {
+            let plain = [heading(title), Block::paragraph(body)];
+            let longer = format!("Print view of {title}");
+            let printed =
+                [heading(&longer), Block::paragraph(body), Block::paragraph("Printed version")];
+            of("/p", &plain).change_to(&of("/p", &printed)).unwrap()
+        };
+        let (one, two) = (label("Apples", "They are red"), label("Pears", "They are 20 cm long"));
+        assert!(one.is_same(&two) && one.has_figures_of(&two));
+        let back = text("/p", &["a", "b"]).change_to(&text("/p", &["a"])).unwrap();
+        let there = text("/p", &["c"]).change_to(&text("/p", &["c", "b"])).unwrap();
+        assert!(back.is_same(&there));
+        let other = text("/p", &["c 3"]).change_to(&text("/p", &["c 4"])).unwrap();
+        assert!(!other.is_same(&there) && !other.has_figures_of(&there));
+    }
+}
