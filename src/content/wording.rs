@@ -22,10 +22,14 @@ pub struct Wording {
     pub whole: u32,
     /// The same without the words that the page's address says: how it was asked for.
     pub words: u32,
+    /// The first sum, with all numbers the same word.
+    pub masked_whole: u32,
+    /// The second sum, with all numbers the same word.
+    pub masked_words: u32,
+    /// A sum over the numbers.
+    pub numbers: u32,
     /// A sum over the numbers that the address does not say.
     pub figures: u32,
-    /// A sum over the blocks in which all numbers are the same word.
-    pub unnumbered: u32,
 }
 
 /// What is the same at two looks at a page.
@@ -41,7 +45,9 @@ pub enum Kept {
 /// same blocks, the words of a heading, or numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WordingChange {
+    whole: u32,
     words: u32,
+    numbers: u32,
     figures: u32,
 }
 
@@ -61,26 +67,30 @@ impl Wording {
             let hashes = &words.hashes()[span.start..span.end];
             let sum = sum_of(block.kind);
             let whole = sum(&mut hashes.iter().copied());
-            let (mut unsaid, mut unnumbered) = (whole, whole);
+            let (mut unsaid, mut masked_whole, mut masked_unsaid) = (whole, whole, whole);
             // Most blocks have neither.
             if hashes.iter().any(|hash| said.has(*hash) || Words::is_number_hash(*hash)) {
                 let is_unsaid = |hash: &u64| !said.has(*hash);
                 let is_number = |hash: &u64| Words::is_number_hash(*hash);
-                let figures =
-                    hashes.iter().copied().filter(|hash| is_number(hash) && is_unsaid(hash));
-                let figures = figures.fold(0u64, |sum, hash| sum.wrapping_add(mix(hash)));
-                wording.figures = wording.figures.wrapping_add(figures as u32);
+                for hash in hashes.iter().copied().filter(is_number) {
+                    wording.numbers = wording.numbers.wrapping_add(mix(hash) as u32);
+                    if is_unsaid(&hash) {
+                        wording.figures = wording.figures.wrapping_add(mix(hash) as u32);
+                    }
+                }
                 unsaid = sum(&mut hashes.iter().copied().filter(is_unsaid));
+                masked_whole = sum(&mut (span.start..span.end).map(|at| words.masked(at)));
                 let masked = (span.start..span.end).map(|at| words.masked(at)).zip(hashes);
                 let masked = masked.filter(|(_, hash)| is_number(hash) || is_unsaid(hash));
-                unnumbered = sum(&mut masked.map(|(masked, _)| masked));
+                masked_unsaid = sum(&mut masked.map(|(masked, _)| masked));
             }
             let signs = signs_of(block.text) as u32;
             // Truncated, sums still add up.
             for (all, of_block) in [
                 (&mut wording.whole, whole),
                 (&mut wording.words, unsaid),
-                (&mut wording.unnumbered, unnumbered),
+                (&mut wording.masked_whole, masked_whole),
+                (&mut wording.masked_words, masked_unsaid),
             ] {
                 *all = all.wrapping_add(of_block as u32).wrapping_add(signs);
             }
@@ -92,8 +102,8 @@ impl Wording {
     /// it, or all but its numbers, as those of a clock; `None` where not even that is the same.
     pub fn kept_at(&self, later: &Wording) -> Option<Kept> {
         match () {
-            () if self == later => Some(Kept::All),
-            () if self.unnumbered == later.unnumbered => Some(Kept::AllButNumbers),
+            () if self.whole == later.whole => Some(Kept::All),
+            () if self.masked_whole == later.masked_whole => Some(Kept::AllButNumbers),
             () => None,
         }
     }
@@ -101,12 +111,10 @@ impl Wording {
     /// Returns this wording as far as it is kept.
     #[must_use]
     pub fn of_kept(self, kept: Kept) -> Wording {
-        let Wording { unnumbered, .. } = self;
+        let (whole, words) = (self.masked_whole, self.masked_words);
         match kept {
             Kept::All => self,
-            Kept::AllButNumbers => {
-                Wording { whole: unnumbered, words: unnumbered, figures: 0, unnumbered }
-            }
+            Kept::AllButNumbers => Wording { whole, words, numbers: 0, figures: 0, ..self },
         }
     }
 
@@ -115,7 +123,9 @@ impl Wording {
     pub fn change_to(&self, other: &Wording) -> Option<WordingChange> {
         let is_other = self.whole != other.whole && self.words != other.words;
         is_other.then(|| WordingChange {
+            whole: other.whole.wrapping_sub(self.whole),
             words: other.words.wrapping_sub(self.words),
+            numbers: other.numbers.wrapping_sub(self.numbers),
             figures: other.figures.wrapping_sub(self.figures),
         })
     }
@@ -125,19 +135,25 @@ impl WordingChange {
     /// Returns a change by these sums, for tests.
     #[cfg(test)]
     pub(crate) fn of(words: u32, figures: u32) -> WordingChange {
-        WordingChange { words, figures }
+        WordingChange { whole: words, words, numbers: figures, figures }
     }
 
     /// Returns true where two pairs of pages differ by the same, whichever page of each pair is the
-    /// one that has it.
+    /// one that has it: by all that they say, or by what their addresses do not say. What an
+    /// address says stands in some texts, and in each as often as it happens to.
     pub fn is_same(&self, other: &WordingChange) -> bool {
-        self.words == other.words || self.words == other.words.wrapping_neg()
+        is_same(self.whole, other.whole) || is_same(self.words, other.words)
     }
 
     /// Returns true where the numbers of two pairs of pages differ by the same.
     pub fn has_figures_of(&self, other: &WordingChange) -> bool {
-        self.figures == other.figures || self.figures == other.figures.wrapping_neg()
+        is_same(self.numbers, other.numbers) || is_same(self.figures, other.figures)
     }
+}
+
+/// Returns true for one difference, whichever way it was taken.
+fn is_same(a: u32, b: u32) -> bool {
+    a == b || a == b.wrapping_neg()
 }
 
 /// Returns how the words of such a block are summed up.
@@ -289,6 +305,20 @@ mod tests {
         assert_eq!(named("/p?year=2024", both).change_to(&named("/p", both)), None);
         assert!(named("/p?year=2024", both).change_to(&named("/p", "In 2024 it was 8")).is_some());
         assert_eq!(named("/a/b%20c", "b c").words, named("/a/x", "").words);
+        // Nor is it beside a clock, or beside a label.
+        let shown = |at: &str, clock: &str, more: &[&str]| {
+            text(at, &[&["Read our newsletter, or 1 of 2 others", clock], more].concat())
+        };
+        let plain = shown("/p", "0.31 s", &[]);
+        let kept = plain.kept_at(&shown("/p", "0.47 s", &[])).unwrap();
+        let sent = shown("/p?from=newsletter&n=1", "0.52 s", &[]);
+        assert_eq!(plain.of_kept(kept).change_to(&sent.of_kept(kept)), None);
+        let printed = |text_of: &dyn Fn(&str, &[&str]) -> Wording| {
+            text_of("/p", &[]).change_to(&text_of("/p?print=1", &["Print view"])).unwrap()
+        };
+        let one = printed(&|at, more| shown(at, "", more));
+        let two = printed(&|at, more| text(at, &[&["A print of 1 and 1"], more].concat()));
+        assert!(one.is_same(&two) && one.has_figures_of(&two));
     }
 
     #[test]

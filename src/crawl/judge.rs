@@ -365,6 +365,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let (all, difference) = (told.all_rules(), told.difference());
+        let has_label = self.has_label(&told);
         let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
         let Audited { known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
@@ -379,11 +380,10 @@ impl State {
         {
             found = match self.checks.note_words(all, text, (difference, changes_by)) {
                 Words::Label => found,
-                Words::Unknown => Finding::Unclear,
-                Words::Own | Words::Other | Words::Each => Finding::Failed,
+                // By which words others differ may be a matter of how each was asked for.
+                Words::Unknown | Words::Other => Finding::Unclear,
+                Words::Own | Words::Each => Finding::Failed,
             };
-        } else if found == Finding::Same && wordings.is_some() && self.checks.is_unknown(&pair.0) {
-            found = Finding::Unclear;
         } else if found == Finding::Same
             && let Some(text) = known.text()
         {
@@ -408,9 +408,16 @@ impl State {
                     }
                     Words::Other | Words::Each | Words::Unknown => Finding::Unclear,
                 };
-            } else {
+            } else if wordings.is_none() {
                 self.checks.note_no_words(all, text);
             }
+        }
+        if found == Finding::Same
+            && wordings.is_some()
+            && !has_label
+            && self.checks.is_unknown(&pair.0)
+        {
+            found = Finding::Unclear;
         }
         // The pages of a book of pictures have the same words, and are not the same page.
         if found != Finding::Failed {
@@ -1014,7 +1021,9 @@ mod tests {
     fn says(page: u64, numbers: &[u64]) -> Wording {
         let figures = numbers.iter().sum::<u64>() as u32;
         let words = figures.wrapping_add(page as u32 * 1_000_003);
-        Wording { whole: words, words, figures, unnumbered: page as u32 }
+        let (masked_whole, masked_words) = (page as u32, page as u32);
+        let numbers = figures;
+        Wording { whole: words, words, masked_whole, masked_words, numbers, figures }
     }
 
     /// Five members of parliament after each other for each of 150 seats, alike but for their
@@ -1030,7 +1039,8 @@ mod tests {
                 let bag = Some(Bag::of(words.chain([word])));
                 let page = Fetched::Page { text, digest: None, bag, junk: false };
                 let sum = (word as u32).wrapping_add(moved);
-                (page, Wording { whole: sum, words: sum, figures: 0, unnumbered: sum })
+                let (whole, words, masked_whole, masked_words) = (sum, sum, sum, sum);
+                (page, Wording { whole, words, masked_whole, masked_words, numbers: 0, figures: 0 })
             };
             let (first, _) = shown(0, 0, 0);
             let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));

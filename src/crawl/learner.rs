@@ -5,10 +5,10 @@
 //! thread of its own, since mining a full sample takes seconds; in a simulation it works inline, so
 //! that the same seed gives the same crawl.
 //!
-//! What it answers (a rule set, events, probes, checkpoints) is applied by the loop, in the loop's
-//! batches.
+//! What it answers (a rule set, events, probes, rules and samples to be kept) is applied by the
+//! loop, in its batches.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 
 use serde::{Deserialize, Serialize};
@@ -300,13 +300,16 @@ pub(super) struct Mind {
     latest: u64,
     /// The sites whose samples are not what is kept of them, with how many rows hold the rest.
     unkept: BTreeMap<Site, usize>,
+    /// Those of them of which something is held by no row: a page that is another one than its key
+    /// led to, or a dead URL.
+    rowless: BTreeSet<Site>,
 }
 
 impl Mind {
     /// `unkept` are the sites whose samples hold more than what is kept of them, with how many rows
     /// hold the rest.
     pub(super) fn new(book: RuleBook, probes: bool, unkept: BTreeMap<Site, usize>) -> Self {
-        Mind { book, probes, pages: 0, latest: 0, unkept }
+        Mind { book, probes, pages: 0, latest: 0, unkept, rowless: BTreeSet::new() }
     }
 
     fn hear(&mut self, message: Tell) -> Vec<Said> {
@@ -323,6 +326,8 @@ impl Mind {
                 self.keep_grown(site, &mut said);
                 if self.pages.is_multiple_of(CHECKPOINT_EVERY) {
                     said.push(Said::Keep(self.book.take_changed_rows()));
+                    let sites = std::mem::take(&mut self.rowless);
+                    self.rowless = self.keep_some(sites, &mut said);
                 }
             }
             Tell::Probed(id, came, now) => {
@@ -331,15 +336,15 @@ impl Mind {
                 self.book.probe_result(id, outcome, reference, now);
                 if let Some(site) = site {
                     self.probe(&site, now, &mut said);
-                    // A dead URL is part of the sample.
-                    self.unkept.entry(site).or_default();
+                    self.note_rowless(site);
                 }
             }
             Tell::Audited(rules, audited, finding, now) => {
                 let (url, key, shown) = &*audited;
                 self.book.audit_result(&rules, (url, key), (*shown, finding), now);
-                // That two pages are others is part of the sample.
-                self.unkept.entry(url.site()).or_default();
+                if finding == Finding::Failed {
+                    self.note_rowless(url.site());
+                }
             }
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
@@ -429,20 +434,36 @@ impl Mind {
         }
     }
 
+    /// Notes that the sample of a site, if there is one, has come to hold what no row does.
+    fn note_rowless(&mut self, site: Site) {
+        if self.book.sample_size(&site) > 0 {
+            self.unkept.entry(site.clone()).or_default();
+            self.rowless.insert(site);
+        }
+    }
+
     /// Keeps some of the samples that are not kept as they are.
     fn keep_rest(&mut self, said: &mut Vec<Said>) {
+        self.unkept.extend(self.book.take_forgotten().into_iter().map(|site| (site, 0)));
+        self.keep_some(self.unkept.keys().cloned().collect(), said);
+    }
+
+    /// Keeps the samples of some of these sites; returns the others.
+    fn keep_some(&mut self, mut sites: BTreeSet<Site>, said: &mut Vec<Said>) -> BTreeSet<Site> {
         let mut bytes = 0;
         while bytes < KEPT_AT_ONCE
-            && let Some((site, _)) = self.unkept.pop_first()
+            && let Some(site) = sites.pop_first()
         {
             let kept = self.keep_sample(site);
             bytes += if let Said::Sample(_, Some(sample), _) = &kept { sample.len() } else { 0 };
             said.push(kept);
         }
+        sites
     }
 
     fn keep_sample(&mut self, site: Site) -> Said {
         self.unkept.remove(&site);
+        self.rowless.remove(&site);
         let sample = self.book.encode_site(&site);
         Said::Sample(site, sample, self.latest)
     }
@@ -553,6 +574,33 @@ mod tests {
         }
         assert!(written < 6 * last, "{written} bytes were written for a sample of {last}");
         assert!(mind.unkept.values().all(|rows| *rows < 1_000), "rows hold a quarter at most");
+    }
+
+    /// That two URLs are two pages stands in the sample alone: a site that was read to its end and
+    /// then audited for hours would have forgotten it with the process.
+    #[test]
+    fn what_no_row_holds_is_kept_with_the_rules() {
+        let mut mind = Mind::new(RuleBook::new(dust::Settings::default()), false, BTreeMap::new());
+        (1..=100).for_each(|row| drop(heard(&mut mind, page("a.example", row))));
+        let url = |n: u32| CrawlUrl::parse(&format!("http://a.example/page/{n:06}")).unwrap();
+        let audited = |finding: Finding| {
+            Tell::Audited(
+                vec![],
+                Box::new((url(1), url(2), Fetched::Gone)),
+                finding,
+                Timestamp::ZERO,
+            )
+        };
+        let mut kept_by = |tell: Tell| {
+            heard(&mut mind, tell);
+            let rows = 1_000 - mind.pages % 1_000;
+            let others = (0..rows).map(|row| page("b.example", 10_000 + row));
+            let kept: Vec<_> = others.flat_map(|tell| heard(&mut mind, tell)).collect();
+            kept.iter().filter(|kept| kept.0.as_str() == "a.example").count()
+        };
+        assert_eq!(kept_by(audited(Finding::Same)), 0);
+        assert_eq!(kept_by(audited(Finding::Failed)), 1);
+        assert_eq!(kept_by(audited(Finding::Same)), 0, "once");
     }
 
     #[test]

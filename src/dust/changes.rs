@@ -24,7 +24,7 @@ pub(crate) enum Words {
     Other,
     /// Several other pages do, and none by these: each has words of its own.
     Each,
-    /// Other pages do not differ: the words are this page's alone.
+    /// Other pages do not differ, or some do by these and some do not: they are what it says.
     Own,
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum Words {
 pub(crate) struct Difference {
     /// By which words, as far as that can be estimated.
     pub(crate) words: Change,
-    /// By what it says exactly, where it is known that neither of the two changes by itself.
+    /// By what it says exactly, if that is known.
     pub(crate) wording: Option<WordingChange>,
 }
 
@@ -86,6 +86,7 @@ impl Changes {
             () if !others.are_some() => Words::Unknown,
             () if others.have(change) => Words::Label,
             () if others.have_mostly_none() => Words::Own,
+            () if change.wording.is_some() && others.have_some() => Words::Own,
             () if others.alike == 0 && otherwise.len() >= EACH_MIN => Words::Each,
             () => Words::Other,
         }
@@ -120,6 +121,11 @@ impl Others {
             Some(true) => self.alike += 1,
             Some(false) => self.otherwise += 1,
         }
+    }
+
+    /// Returns true where some pairs have a change and others none at all: "not" came into these.
+    fn have_some(&self) -> bool {
+        self.alike > 0 && self.same > 0
     }
 
     fn are_some(&self) -> bool {

@@ -383,8 +383,8 @@ impl Checks {
         self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_MAX)
     }
 
-    /// Returns true where none of the few pages of a URL's site that were looked at twice has
-    /// changed: enough for a page that was among them.
+    /// Returns true where the pages of a URL's site that were looked at twice have hardly changed:
+    /// few are enough for a page that was among them.
     pub(in crate::crawl) fn has_stood_still(&self, url: &CrawlUrl) -> bool {
         self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_FOR_DISTRUSTED)
     }
