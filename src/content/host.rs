@@ -91,6 +91,18 @@ impl HostContent {
         self.trap.forgive();
     }
 
+    /// Judges a section anew, if it is parked, to which an address belongs that comes back: rules
+    /// had kept it from being fetched. Returns the change of its level.
+    pub fn reprieve(&mut self, target: &str, settings: &HostSettings) -> Option<Transition> {
+        self.trap.reprieve(target, &settings.trap)
+    }
+
+    /// Returns true for one more page that proves rules in a section that is parked, as long as
+    /// there were few.
+    pub fn takes_proof(&mut self) -> bool {
+        self.trap.takes_proof()
+    }
+
     /// Takes note of an address that rules keep from being fetched.
     pub fn note_hidden(&mut self) {
         self.trap.note_hidden();

@@ -69,6 +69,12 @@ impl Track {
         self.change(settings)
     }
 
+    /// Forgets the evidence for parking.
+    pub(super) fn reprieve(&mut self, settings: &TrapSettings) -> Option<Transition> {
+        self.drought = 0.0;
+        self.change(settings)
+    }
+
     fn change(&mut self, settings: &TrapSettings) -> Option<Transition> {
         let to = self.level_now(settings);
         if to == self.level {

@@ -50,6 +50,10 @@
 //! goes on to, are fetched as before. A shape that was not tried yet is tried. And a section leads
 //! elsewhere: new text speaks for the section of the page on which its address was found.
 //!
+//! What rules on trial set aside is no fair sample of a section, nor is what is fetched meanwhile:
+//! lists in every order, and not the things that they list. When it comes back since such a rule
+//! fell, the section is judged anew ([`HostTrap::reprieve`]), a few times.
+//!
 //! Pure state of bounded size: at most [`SECTIONS_MAX`] sections, [`SHAPES_MAX`] shapes,
 //! [`RECENT_TEXTS`] digests, [`RECENT_SHINGLES`] shingles, [`RECENT_FIGURES`] windows of numbers
 //! and [`WORDS_MAX`] words of addresses: 17 KiB for a large host and some hundred bytes for a small
@@ -312,6 +316,10 @@ pub struct HostTrap {
     shapes: Vec<(u64, Track)>,
     /// Shapes that were first seen in a section that was parked, and tried there.
     tried: u32,
+    /// Times that a section was judged anew.
+    reprieves: u32,
+    /// Pages that were fetched to prove rules though their section was parked.
+    proofs: u32,
     texts: Ring,
     shingles: Ring,
     figures: Ring,
@@ -561,6 +569,33 @@ impl HostTrap {
         }
     }
 
+    /// Returns true for one more page that is fetched to prove rules though its section is parked,
+    /// as long as there were few.
+    pub fn takes_proof(&mut self) -> bool {
+        self.proofs = self.proofs.saturating_add(1);
+        self.proofs <= PROOFS_MAX
+    }
+
+    /// Judges a section that is parked anew, since addresses of it come back that rules had kept
+    /// from being fetched: what they would have shown was no part of the evidence. A few times for
+    /// each host, so that a trap costs a few times what it takes to see that it is one. Returns the
+    /// change of level, if that is one.
+    pub fn reprieve(
+        &mut self,
+        path_and_query: &str,
+        settings: &TrapSettings,
+    ) -> Option<Transition> {
+        let section = section_of(path_and_query)?;
+        let (_, track) = self.sections.iter_mut().find(|(known, _)| *known == section)?;
+        if track.level < Level::Parked || self.reprieves >= REPRIEVES_MAX {
+            return None;
+        }
+        self.reprieves += 1;
+        let change = track.reprieve(settings)?;
+        let reason = "rules give back what they had set aside".to_owned();
+        Some(Transition { section: Some(section), reason, ..change })
+    }
+
     /// Takes note of a payload without text that no other address had, such as a photograph, found
     /// on a page of `section`: it speaks for that section and for the host. Returns the changes of
     /// level that follow, at most two.
@@ -702,6 +737,12 @@ const SHAPE_NEWS_MIN: u32 = 2;
 /// Shapes that are tried in the sections of a host that are parked.
 const SHAPES_TRIED_MAX: u32 = 32;
 
+/// Pages of the sections of a host that are parked which are fetched to prove rules.
+const PROOFS_MAX: u32 = 32;
+
+/// Times that sections of a host are judged anew.
+const REPRIEVES_MAX: u32 = 2;
+
 /// Shapes of one file that are known before no further one of it is tried.
 const SHAPES_OF_FILE: usize = 8;
 
@@ -730,14 +771,14 @@ const PAIRED_WORDS_MAX: usize = 12;
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
 
-const LAYOUT: u8 = 9;
+const LAYOUT: u8 = 10;
 
 impl HostTrap {
     /// Encodes the evidence for storage: layout u8, the host, sections u32 and each with its key,
-    /// shapes u32 and each with its key, shapes tried u32, the rings of digests, of shingles and of
-    /// figures, words u32 and they u16, new texts u32, mixtures u32, pages of few numbers u32,
-    /// pairs u32, bytes of bits u32 and they, fewest waiting u64, waiting when last looked u64,
-    /// repeats since fewer waited u32; numbers little-endian.
+    /// shapes u32 and each with its key, shapes tried u32, reprieves u32, proofs u32, the rings of
+    /// digests, of shingles and of figures, words u32 and they u16, new texts u32, mixtures u32,
+    /// pages of few numbers u32, pairs u32, bytes of bits u32 and they, fewest waiting u64, waiting
+    /// when last looked u64, repeats since fewer waited u32; numbers little-endian.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![LAYOUT];
         self.whole.encode(&mut out);
@@ -749,6 +790,8 @@ impl HostTrap {
             }
         }
         out.extend(self.tried.to_le_bytes());
+        out.extend(self.reprieves.to_le_bytes());
+        out.extend(self.proofs.to_le_bytes());
         self.texts.encode(&mut out);
         self.shingles.encode(&mut out);
         self.figures.encode(&mut out);
@@ -774,7 +817,7 @@ impl HostTrap {
         let mut tracks =
             || read.list(8 + Track::LEN, |read| Some((read.u64()?, Track::decode(read)?)));
         let (sections, shapes) = (tracks()?, tracks()?);
-        let tried = read.u32()?;
+        let (tried, reprieves, proofs) = (read.u32()?, read.u32()?, read.u32()?);
         let texts = Ring::decode(&mut read, RECENT_TEXTS)?;
         let shingles = Ring::decode(&mut read, RECENT_SHINGLES)?;
         let figures = Ring::decode(&mut read, RECENT_FIGURES)?;
@@ -793,7 +836,8 @@ impl HostTrap {
             HostTrap { texts, shingles, figures, words, paired, ..HostTrap::default() };
         let counted = HostTrap { new_texts, mixtures, figured, pairs, ..remembered };
         let counted = HostTrap { waiting_least, waiting_then, stuck, ..counted };
-        good.then_some(HostTrap { whole, sections, shapes, tried, ..counted })
+        let spared = HostTrap { tried, reprieves, proofs, ..counted };
+        good.then_some(HostTrap { whole, sections, shapes, ..spared })
     }
 }
 
@@ -892,6 +936,26 @@ mod tests {
                 assert!(host.worst() < Level::Parked, "after {n} pages");
             }
         }
+    }
+
+    #[test]
+    fn a_section_is_judged_anew_a_few_times_and_no_more() {
+        let (mut host, settings) = (HostTrap::default(), TrapSettings::default());
+        let (page, view) = ("/view/page", section_of("/view/page"));
+        assert_eq!(host.reprieve(page, &settings), None);
+        for _ in 0..REPRIEVES_MAX {
+            (0..105).for_each(|n| _ = host.note(view, &repeat(n), &settings));
+            assert_eq!(host.level(view), Level::Parked);
+            assert_eq!(host.reprieve("/other/page", &settings), None);
+            let change = host.reprieve(page, &settings).unwrap();
+            assert_eq!((change.section, change.from), (view, Level::Parked));
+            assert_eq!(host.level(view), change.to);
+            assert!(change.to < Level::Parked);
+        }
+        (0..105).for_each(|n| _ = host.note(view, &repeat(n), &settings));
+        assert_eq!(HostTrap::decode(&host.encode()), Some(host.clone()));
+        assert_eq!(host.reprieve(page, &settings), None);
+        assert_eq!(host.level(view), Level::Parked);
     }
 
     #[test]

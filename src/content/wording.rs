@@ -30,6 +30,8 @@ pub struct Wording {
     pub numbers: u32,
     /// A sum over the numbers that the address does not say.
     pub figures: u32,
+    /// The sum over the block that is most of it, with all numbers the same word; 0 where none is.
+    pub bulk: u32,
 }
 
 /// What is the same at two looks at a page.
@@ -51,6 +53,9 @@ pub struct WordingChange {
     figures: u32,
 }
 
+/// Words of the least block that is most of a page.
+const BULK_WORDS_MIN: usize = 5;
+
 impl Wording {
     /// Returns the wording of the blocks that are kept of a page at `target`, a path and query.
     pub(super) fn of(
@@ -62,11 +67,11 @@ impl Wording {
     ) -> Wording {
         let said = Said::by(target);
         let mut wording = Wording::default();
+        let (mut all, mut longest) = (0, 0);
         let blocks = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
         for ((block, span), _) in blocks {
             let hashes = &words.hashes()[span.start..span.end];
-            let sum = sum_of(block.kind);
-            let whole = sum(&mut hashes.iter().copied());
+            let whole = sum_of(block.kind, hashes.iter().copied());
             let (mut unsaid, mut masked_whole, mut masked_unsaid) = (whole, whole, whole);
             // Most blocks have neither.
             if hashes.iter().any(|hash| said.has(*hash) || Words::is_number_hash(*hash)) {
@@ -78,22 +83,30 @@ impl Wording {
                         wording.figures = wording.figures.wrapping_add(mix(hash) as u32);
                     }
                 }
-                unsaid = sum(&mut hashes.iter().copied().filter(is_unsaid));
-                masked_whole = sum(&mut (span.start..span.end).map(|at| words.masked(at)));
-                let masked = (span.start..span.end).map(|at| words.masked(at)).zip(hashes);
+                unsaid = sum_of(block.kind, hashes.iter().copied().filter(is_unsaid));
+                let masked = (span.start..span.end).map(|at| words.masked(at));
+                masked_whole = sum_of(block.kind, masked.clone());
+                let masked = masked.zip(hashes);
                 let masked = masked.filter(|(_, hash)| is_number(hash) || is_unsaid(hash));
-                masked_unsaid = sum(&mut masked.map(|(masked, _)| masked));
+                masked_unsaid = sum_of(block.kind, masked.map(|(masked, _)| masked));
+            }
+            all += hashes.len();
+            if hashes.len() > longest {
+                (longest, wording.bulk) = (hashes.len(), masked_whole as u32);
             }
             let signs = signs_of(block.text) as u32;
             // Truncated, sums still add up.
-            for (all, of_block) in [
+            for (sum, of_block) in [
                 (&mut wording.whole, whole),
                 (&mut wording.words, unsaid),
                 (&mut wording.masked_whole, masked_whole),
                 (&mut wording.masked_words, masked_unsaid),
             ] {
-                *all = all.wrapping_add(of_block as u32).wrapping_add(signs);
+                *sum = sum.wrapping_add(of_block as u32).wrapping_add(signs);
             }
+        }
+        if longest < BULK_WORDS_MIN || 3 * longest < 2 * all {
+            wording.bulk = 0;
         }
         wording
     }
@@ -156,11 +169,11 @@ fn is_same(a: u32, b: u32) -> bool {
     a == b || a == b.wrapping_neg()
 }
 
-/// Returns how the words of such a block are summed up.
-fn sum_of(kind: BlockKind) -> fn(&mut dyn Iterator<Item = u64>) -> u64 {
+/// Returns the sum over the words of such a block.
+fn sum_of(kind: BlockKind, words: impl Iterator<Item = u64>) -> u64 {
     match kind {
-        BlockKind::Heading => |words| words.fold(0, |sum, word| sum.wrapping_add(mix(word))),
-        _ => |words| words.fold(0, |sum, word| mix(sum ^ word)),
+        BlockKind::Heading => words.fold(0, |sum, word| sum.wrapping_add(mix(word))),
+        _ => words.fold(0, |sum, word| mix(sum ^ word)),
     }
 }
 

@@ -266,7 +266,7 @@ impl State {
         if lease.waiting.errand != Errand::Page {
             return self.start(lease, robots, now).map(Some);
         }
-        if self.is_trapped(&lease.waiting.url) {
+        if self.is_trapped(&lease.waiting.url) && !self.is_proof_in_trap(&lease.waiting) {
             self.hold_in_part(&lease.waiting.url, now)?;
             return self.refuse(lease, TRAPPED, TRAPPED_DETAIL.to_owned(), now);
         }

@@ -365,7 +365,9 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let (all, difference) = (told.all_rules(), told.difference());
-        let has_label = self.has_label(&told);
+        let is_put_off = told.wordings.is_some()
+            && self.checks.is_unknown(&told.pair.0)
+            && !self.has_label(&told);
         let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
         let Audited { known, is_own, by, .. } = told;
         let mut found = found.unwrap_or_else(|| known.judged_by(audited));
@@ -412,11 +414,7 @@ impl State {
                 self.checks.note_no_words(all, text);
             }
         }
-        if found == Finding::Same
-            && wordings.is_some()
-            && !has_label
-            && self.checks.is_unknown(&pair.0)
-        {
+        if found == Finding::Same && is_put_off {
             found = Finding::Unclear;
         }
         // The pages of a book of pictures have the same words, and are not the same page.
@@ -1023,7 +1021,7 @@ mod tests {
         let words = figures.wrapping_add(page as u32 * 1_000_003);
         let (masked_whole, masked_words) = (page as u32, page as u32);
         let numbers = figures;
-        Wording { whole: words, words, masked_whole, masked_words, numbers, figures }
+        Wording { whole: words, words, masked_whole, masked_words, numbers, figures, bulk: 0 }
     }
 
     /// Five members of parliament after each other for each of 150 seats, alike but for their
@@ -1040,7 +1038,9 @@ mod tests {
                 let page = Fetched::Page { text, digest: None, bag, junk: false };
                 let sum = (word as u32).wrapping_add(moved);
                 let (whole, words, masked_whole, masked_words) = (sum, sum, sum, sum);
-                (page, Wording { whole, words, masked_whole, masked_words, numbers: 0, figures: 0 })
+                let sums =
+                    Wording { whole, words, masked_whole, masked_words, ..Wording::default() };
+                (page, sums)
             };
             let (first, _) = shown(0, 0, 0);
             let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));

@@ -205,7 +205,11 @@ impl State {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        self.probe_came_to(asker, (fetched, facts.map(Marks::of).unwrap_or_default()), now)
+        let shown = (fetched, facts.map(Marks::of).unwrap_or_default());
+        if let Asker::Audit(page) = asker {
+            self.note_second_look(batch, page, shown)?;
+        }
+        self.probe_came_to(asker, shown, now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.

@@ -77,7 +77,8 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sketch: Option<String>,
     /// How the content was judged: `new`, `duplicate`, `thin`, `none`, or no content at all, as
-    /// `junk:soft-404`, `junk:login`, `junk:consent`, `junk:empty-result`.
+    /// `junk:soft-404`, `junk:login`, `junk:consent`, `junk:empty-result`; `junk:passing` is what a
+    /// server showed in place of several pages for a while, as a notice of maintenance.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub content: String,
     /// By what it was judged to be no content.

@@ -41,6 +41,7 @@ mod obey;
 mod open;
 mod outage;
 pub mod parked;
+mod passing;
 mod readmit;
 mod remaining;
 mod repeats;

@@ -19,6 +19,7 @@ use super::log::{CrawlLog, JsonLog};
 use super::models::{self, Models};
 use super::outage::Outage;
 use super::parked::ParkedParts;
+use super::passing::Passing;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
 use super::settings::Settings;
@@ -159,6 +160,7 @@ impl State {
             rejudged,
             checks,
             behind: Behind::default(),
+            passing: Passing::default(),
             changes,
             jobs: Jobs::default(),
             configured,

@@ -222,7 +222,7 @@ impl State {
         }
         let mut batch = Batch::default();
         for (url, by) in rows {
-            if !self.restore_suppressed(&mut batch, by, url)? {
+            if !self.restore_set_aside(&mut batch, (by, url), now)? {
                 suppressed::forget(&mut batch, &self.db, rule.0, url);
             }
         }
@@ -256,6 +256,24 @@ impl State {
             }
         }
         self.commit(batch, now)
+    }
+
+    /// Puts a URL back into the frontier that was suppressed in favour of `by` by a rule that fell.
+    /// Where its part of the host was parked meanwhile, that is judged anew.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn restore_set_aside(
+        &mut self,
+        batch: &mut Batch,
+        (by, own): (Fingerprint, Fingerprint),
+        now: Timestamp,
+    ) -> Result<bool, DbError> {
+        let is_restored = self.restore_suppressed(batch, by, own)?;
+        if is_restored && let Some(url) = self.url_of(own)? {
+            self.reprieve_part(batch, &url, now)?;
+        }
+        Ok(is_restored)
     }
 
     /// Puts a suppressed URL back into the frontier.

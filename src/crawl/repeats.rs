@@ -26,7 +26,7 @@ use crate::content::trap::{HostTrap, Level, Transition, section_of};
 use crate::db::families::dust::{self as sites, Kind};
 use crate::db::{Batch, Db, DbError};
 use crate::fetch::Outcome as Fetched;
-use crate::frontier::{HostStatus, Lease};
+use crate::frontier::{HostStatus, Lease, Waiting};
 use crate::url::{CrawlUrl, Host};
 
 /// Pages of a host after which its row is written again.
@@ -312,6 +312,34 @@ impl State {
         Ok(())
     }
 
+    /// Judges the part of a host anew to which a URL belongs that comes back from where rules had
+    /// set it aside, if it is parked, and brings back what it had held: in other company it might
+    /// not have been parked.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn reprieve_part(
+        &mut self,
+        batch: &mut Batch,
+        url: &CrawlUrl,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let held = self.texts.of(&self.db, &url.host())?;
+        let change = held.content.reprieve(url.path_and_query(), &self.repeats.host);
+        let Some(change) = change else { return Ok(()) };
+        self.texts.save(&url.host());
+        self.tell_change(batch, url, &change, now)
+    }
+
+    /// Returns true for one of the few URLs of a host that are fetched though their part of it is
+    /// parked, since they are to prove rules: else these would never fall, and all that they have
+    /// set aside would be lost.
+    pub(super) fn is_proof_in_trap(&mut self, waiting: &Waiting) -> bool {
+        let held = self.texts.held.peek_mut(&waiting.url.host());
+        self.checks.awaits(waiting.fingerprint)
+            && held.is_some_and(|held| held.content.takes_proof())
+    }
+
     /// Puts a host that repeated itself back among the healthy, with all its sections.
     ///
     /// # Errors
@@ -450,9 +478,11 @@ mod tests {
     use crate::content::{Block, Boilerplate, Content, Page};
     use crate::crawl::discover::{Link, Via};
     use crate::crawl::parked::parked_parts;
-    use crate::crawl::readmit::tests::{open, url};
+    use crate::crawl::readmit::tests::{open, record, url};
     use crate::db::MemoryEnv;
+    use crate::db::families::suppressed::{self, Suppression};
     use crate::db::families::{parts, urls};
+    use crate::dust::RuleId;
     use crate::filter::{Filter, Found};
     use crate::frontier::UrlState;
 
@@ -534,6 +564,29 @@ mod tests {
         assert_eq!(queued(&state), links.len());
         assert_eq!(state.counters.refused, 0);
         assert!(state.jobs.is_empty() && state.changes.jobs.is_empty());
+    }
+
+    /// The things that lists showed were on trial, and the part was parked for the lists.
+    #[test]
+    fn a_part_is_judged_anew_when_what_rules_had_set_aside_in_it_comes_back() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (own, rules) = (url("http://a.example/view/2"), vec![7]);
+        let by = url("http://a.example/view/1").fingerprint();
+        let mut batch = Batch::default();
+        let how = Suppression { rules: rules.clone(), at: now };
+        suppressed::put(&mut batch, &state.db, by, own.fingerprint(), &how);
+        let aside = UrlState::Suppressed { by, rules, version: 1, at: now };
+        urls::put(&mut batch, &state.db, own.fingerprint(), &record(&own, None, aside));
+        state.commit(batch, now).unwrap();
+        (0..113).for_each(|_| _ = show(&mut state, 0, true));
+        assert!(state.is_in_parked_part(&own));
+        state.readmit.push_back(RuleId(7));
+        while state.readmit_some(now).unwrap() {}
+        assert!(!state.is_in_parked_part(&own));
+        let back = urls::get(&state.db, own.fingerprint()).unwrap().unwrap();
+        assert!(matches!(back.state, UrlState::Queued(_)), "{:?}", back.state);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::evidence::{Marks, evidence, evidence_of, fetched_of};
 use super::learn::News;
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
+use super::passing::PASSING;
 use super::readmit::shows_a_page;
 use super::repeats::Standing;
 use super::state::{PendingRobots, State};
@@ -367,6 +368,10 @@ impl State {
             _ if self.is_troubled(admitted) => Fetched::Unavailable,
             shown => shown,
         };
+        let marks = Marks::of(facts);
+        if self.note_shown(waiting.fingerprint, (shown, marks)) {
+            line.content = PASSING.to_owned();
+        }
         let done = DoneState {
             at: visit.began,
             status: answer.status,
@@ -381,7 +386,7 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), Marks::of(facts)),
+            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), marks),
         };
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;

@@ -20,6 +20,7 @@ use super::models::Models;
 use super::near::NearMode;
 use super::outage::Outage;
 use super::parked::ParkedParts;
+use super::passing::Passing;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
 use super::settings::Settings;
@@ -116,6 +117,8 @@ pub struct State {
     /// URLs that rules would suppress and that are fetched to check them.
     pub(super) checks: Checks,
     pub(super) behind: Behind,
+    /// What pages show that is none of them.
+    pub(super) passing: Passing,
     /// What an operator changed.
     pub(super) changes: Changes,
     /// What is left to do of it.

@@ -2,6 +2,8 @@
 //! is proved by says nothing of these, and none of them may be lost.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crawler::crawl::DustMode;
 use crawler::url::CrawlUrl;
@@ -436,4 +438,59 @@ async fn an_order_that_only_another_order_leads_to_is_no_document() {
         (crawl(columns, DustMode::Off).await, crawl(columns, DustMode::Enforce).await);
     assert_eq!((all.difference(&reached).count(), all.len()), (0, 141));
     assert!(with < without - without / 4, "{with} requests for {without}");
+}
+
+/// Articles that lists of another form lead to once most were fetched; while the server is being
+/// maintained it says so in place of each, with a status as if all were well.
+#[derive(Default)]
+struct Serviced {
+    asked: AtomicU32,
+    shown: Mutex<BTreeSet<u32>>,
+}
+
+impl Serviced {
+    fn page(&self, url: &CrawlUrl) -> Option<String> {
+        let link_to =
+            |n: u32, tail: &str| link(&format!("/a/{n}{tail}"), &name("article", n.into()));
+        if url.path() == "/" {
+            let plain = (0..160).map(|n| link_to(n, ""));
+            let forms = (0..30).map(|n| link_to(n, "?src=list"));
+            return Some(page("Articles", &plain.chain(forms).collect::<String>()));
+        }
+        if let Some(n) = url.path().strip_prefix("/list/") {
+            let from = n.parse::<u32>().ok().filter(|n| *n < 8)? * 20;
+            let forms = (from..from + 20).map(|n| link_to(n, "?src=list"));
+            let next = link(&format!("/list/{}", from / 20 + 1), "next");
+            return Some(page(&name("list", from.into()), &(forms.collect::<String>() + &next)));
+        }
+        let n: u32 = url.path().strip_prefix("/a/")?.parse().ok().filter(|n| *n < 160)?;
+        if (120..160).contains(&self.asked.fetch_add(1, Ordering::Relaxed)) {
+            return Some(page("Maintenance", &format!("<p>{}</p>", words("we are soon back", 40))));
+        }
+        self.shown.lock().expect("nobody breaks here").insert(n);
+        let list = if n < 5 { link("/list/0", "lists") } else { String::new() };
+        let text = words(&format!("article {n}"), 120);
+        Some(page(&name("article", n.into()), &format!("<p>{text}</p>{list}")))
+    }
+}
+
+/// A notice of maintenance was the first form that was fetched of some pages, and stood for their
+/// other forms for good.
+#[tokio::test(start_paused = true)]
+async fn a_notice_of_maintenance_stands_for_no_page() {
+    let reached = async |dust| {
+        let mut world = empty();
+        world.dust = dust;
+        let site = Arc::new(Serviced::default());
+        let script = Arc::clone(&site);
+        let answer = move |url: &CrawlUrl| script.page(url).map_or(Page::Missing, Page::Html);
+        let crawled = world.scripted(Vec::new(), answer).await;
+        let shown = site.shown.lock().expect("nobody breaks here").len();
+        (shown, crawled.asked.len())
+    };
+    let ((all, without), (shown, with)) =
+        (reached(DustMode::Off).await, reached(DustMode::Enforce).await);
+    println!("{shown} of {all} articles, {with} requests for {without}");
+    assert_eq!((shown, all), (160, 160));
+    assert!(with < without - 30, "{with} requests for {without}");
 }

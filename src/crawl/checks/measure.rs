@@ -327,10 +327,7 @@ impl State {
         for (by, forms) in forms {
             let known = agreed.remove(&by).unwrap_or_default();
             let Some(page) = self.url_of(by)? else { continue };
-            let is_thin = !self.can_testify(by)?;
-            if is_thin && !self.can_contradict(by)? {
-                continue;
-            }
+            let Some(is_thin) = self.tells_though_thin(by)? else { continue };
             let part_of = |form: &CrawlUrl| {
                 let key = set.canonize(form).key;
                 // Where it is its own key, rules change what stands for it.

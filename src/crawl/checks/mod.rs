@@ -822,13 +822,23 @@ impl State {
         Ok(self.evidence_at(url)?.is_some_and(|(shown, _)| shown.can_testify()))
     }
 
-    /// Returns true where a URL was fetched and showed a thin page that others may be told from.
-    fn can_contradict(&self, url: Fingerprint) -> Result<bool, DbError> {
-        let shown = self.evidence_at(url)?;
-        Ok(shown.is_some_and(|(shown, marks)| shown.thin().is_some() && marks.wording.is_some()))
+    /// Returns whether what a URL showed is thin, where others can be told from it at all.
+    fn tells_though_thin(&self, url: Fingerprint) -> Result<Option<bool>, DbError> {
+        Ok(self.evidence_at(url)?.and_then(|(shown, marks)| {
+            let is_thin = shown.thin().is_some() && marks.wording.is_some();
+            let can_testify = shown.can_testify();
+            (can_testify || is_thin).then_some(!can_testify)
+        }))
     }
 
-    fn evidence_at(&self, url: Fingerprint) -> Result<Option<(Fetched, Marks)>, DbError> {
+    /// Returns what a URL showed that was fetched.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn evidence_at(
+        &self,
+        url: Fingerprint,
+    ) -> Result<Option<(Fetched, Marks)>, DbError> {
         let Some(record) = urls::get(&self.db, url)? else { return Ok(None) };
         let UrlState::Done(done) = record.state else { return Ok(None) };
         Ok(evidence_of(&done.evidence).map(|shown| (shown, marks_in(&done.evidence))))
@@ -875,6 +885,12 @@ impl State {
                 any = true;
             }
         }
+        if any {
+            return Ok(true);
+        }
+        let mut batch = Batch::default();
+        any = self.ask_what_is_shared(&mut batch)?;
+        self.commit(batch, now)?;
         Ok(any)
     }
 
@@ -886,7 +902,7 @@ impl State {
     }
 
     /// Returns a URL that is known by its record.
-    fn url_of(&self, own: Fingerprint) -> Result<Option<CrawlUrl>, DbError> {
+    pub(in crate::crawl) fn url_of(&self, own: Fingerprint) -> Result<Option<CrawlUrl>, DbError> {
         let record = urls::get(&self.db, own)?;
         Ok(record.and_then(|record| CrawlUrl::parse(&record.url).ok()))
     }

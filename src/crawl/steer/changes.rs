@@ -45,6 +45,12 @@ pub enum Job {
     /// Bring back what the filter refused and lets pass by now. No order leaves this: it follows
     /// from other seeds, or another scope, than those of the run before.
     Refilter,
+    /// Let nothing stand for others that showed a text which passes, and bring back what it stood
+    /// for. No order leaves this: it follows from what an audit showed.
+    Disown {
+        /// Names of the text.
+        names: Vec<u64>,
+    },
 }
 
 impl Job {
@@ -218,7 +224,8 @@ impl Changes {
 
     /// Returns how many orders have work left to do.
     pub fn orders_left(&self) -> usize {
-        let of_order = |job: &&Job| !matches!(job, Job::Untrap | Job::Refilter);
+        let of_order =
+            |job: &&Job| !matches!(job, Job::Untrap | Job::Refilter | Job::Disown { .. });
         self.jobs.iter().filter(of_order).count()
     }
 

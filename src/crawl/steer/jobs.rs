@@ -159,6 +159,13 @@ impl State {
             | Job::Forgive { .. }
             | Job::Untrap
             | Job::Refilter => self.bring_back_some(&mut running, now)?,
+            Job::Disown { names } => {
+                let mut batch = Batch::default();
+                let (next, urls) = self.disown_some(&mut batch, &running.cursor, &names)?;
+                running.count.urls += urls;
+                self.commit(batch, now)?;
+                next
+            }
         };
         if let Some(cursor) = next {
             running.cursor = cursor;
@@ -337,7 +344,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
         _ => return false,
     };
     match job {
-        Job::Drop { .. } => false,
+        Job::Drop { .. } | Job::Disown { .. } => false,
         Job::Include { pattern } => {
             let by = Reason::Excluded(pattern.as_str().into());
             reason == by.code() && detail == by.to_string()
@@ -363,6 +370,7 @@ fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
         Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap | Job::Refilter => {
             format!("{}; {urls} came back into the queue", answer.text)
         }
+        Job::Disown { .. } => format!("{}; {urls} stand for others no more", answer.text),
     };
     Answer { text, count: Some(count), ..answer }
 }
