@@ -73,6 +73,21 @@ pub struct HostContent {
     errors: Arc<HostErrors>,
     trap: HostTrap,
     planned: bool,
+    /// Addresses that rules keep from being fetched now.
+    hidden: u64,
+    /// Pages of known text that were fetched only to measure rules.
+    measured: u64,
+}
+
+/// Pages of a host by what they show, and what waits there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HostPages {
+    /// Pages that were fetched.
+    pub fetched: u64,
+    /// Those of them whose text was known, but for those that were fetched to measure rules.
+    pub known: u64,
+    /// Addresses that wait.
+    pub queued: u64,
 }
 
 impl HostContent {
@@ -106,6 +121,27 @@ impl HostContent {
     /// Takes note of an address that rules keep from being fetched.
     pub fn note_hidden(&mut self) {
         self.trap.note_hidden();
+        self.hidden += 1;
+    }
+
+    /// Takes note of an address that rules kept from being fetched, and that comes back.
+    pub fn note_restored(&mut self) {
+        self.hidden = self.hidden.saturating_sub(1);
+    }
+
+    /// Takes note of a page of known text that was fetched only to measure rules.
+    pub fn note_measured(&mut self) {
+        self.measured += 1;
+    }
+
+    /// Returns true where more than a share of the pages of the host would have a known text by now
+    /// if there were no rules. Of the addresses that these hide, as many would have had their turn
+    /// as of all others have.
+    pub fn shows_known_texts(&self, share: f64, pages: &HostPages) -> bool {
+        let fetched = pages.fetched as f64;
+        let turn = fetched / (fetched + pages.queued as f64).max(1.0);
+        let hidden = self.hidden as f64 * turn;
+        (pages.known + self.measured) as f64 + hidden > share * (fetched + hidden)
     }
 
     /// Plans probes again if not one was answered: those of a run that ended too early are gone.
@@ -161,11 +197,13 @@ impl HostContent {
         self.trap.note_payload(section_of(via), &settings.trap)
     }
 
-    /// Encodes what is known, for storage: whether probes were planned u8, the length u32 of the
-    /// errors and they, then the trap.
+    /// Encodes what is known, for storage: whether probes were planned u8, addresses hidden u64,
+    /// pages measured u64, the length u32 of the errors and they, then the trap.
     pub fn encode(&self) -> Vec<u8> {
         let errors = self.errors.encode();
         let mut out = vec![u8::from(self.planned)];
+        out.extend(self.hidden.to_le_bytes());
+        out.extend(self.measured.to_le_bytes());
         out.extend((errors.len() as u32).to_le_bytes());
         out.extend(errors);
         out.extend(self.trap.encode());
@@ -176,10 +214,11 @@ impl HostContent {
     pub fn decode(bytes: &[u8]) -> Option<HostContent> {
         let mut read = Reader(bytes);
         let planned = read.u8()? != 0;
+        let (hidden, measured) = (read.u64()?, read.u64()?);
         let len = read.u32()? as usize;
         let (errors, trap) = read.0.split_at_checked(len)?;
         let errors = Arc::new(HostErrors::decode(errors)?);
-        Some(HostContent { errors, trap: HostTrap::decode(trap)?, planned })
+        Some(HostContent { errors, trap: HostTrap::decode(trap)?, planned, hidden, measured })
     }
 }
 
@@ -195,6 +234,24 @@ mod tests {
         let blocks = borrowed(blocks);
         Content::default()
             .analyse(&Page { blocks: &blocks, ..Page::default() }, &Boilerplate::default())
+    }
+
+    #[test]
+    fn a_host_shows_known_texts_as_it_would_without_rules() {
+        let mut host = HostContent::default();
+        let shows = |host: &HostContent, known, queued| {
+            host.shows_known_texts(0.5, &HostPages { fetched: 100, known, queued })
+        };
+        assert!(!shows(&host, 50, 0) && shows(&host, 51, 0));
+        (0..40).for_each(|_| host.note_hidden());
+        // Of 140 pages 70 would be half.
+        assert!(!shows(&host, 30, 0) && shows(&host, 31, 0));
+        assert!(!shows(&host, 31, 100), "half of those that are hidden would still wait");
+        (0..5).for_each(|_| host.note_measured());
+        assert!(!shows(&host, 25, 0) && shows(&host, 26, 0));
+        assert_eq!(HostContent::decode(&host.encode()), Some(host.clone()));
+        (0..50).for_each(|_| host.note_restored());
+        assert!(!shows(&host, 45, 0) && shows(&host, 46, 0));
     }
 
     fn outcome<'a>(target: &'a str, analysis: &'a Analysis) -> Outcome<'a> {

@@ -294,6 +294,7 @@ impl State {
         if !matches!(record.state, UrlState::Suppressed { .. }) {
             return Ok(false);
         }
+        self.texts.note_restored(&parsed.host());
         let host = self.host_id(&parsed.host())?;
         let rank = Rank { hops: record.hops, belongs: false, stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;

@@ -17,7 +17,7 @@ use super::state::State;
 use super::steer::Job;
 use super::visit::PageFacts;
 use crate::clock::Timestamp;
-use crate::content::host::{HostContent, HostSettings, Outcome, Settled};
+use crate::content::host::{HostContent, HostPages, HostSettings, Outcome, Settled};
 use crate::content::near::NearSettings;
 use crate::content::probes::Probe;
 use crate::content::signature::SignatureSettings;
@@ -41,6 +41,10 @@ const HOST_PROBES_MAX: usize = 5_000;
 
 /// Redirects within a host that a probe for nothing follows.
 const HOPS_MAX: u8 = 3;
+
+/// Share of duplicates above which a host counts as showing them, once enough pages are known.
+const STALE_SHARE: f64 = 0.5;
+const STALE_PAGES_MIN: u64 = 50;
 
 /// Settings of what follows from repeats and soft errors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -130,6 +134,13 @@ impl HostTexts {
     pub(super) fn note_hidden(&mut self, host: &Host) {
         if let Some(held) = self.held.peek_mut(host) {
             held.content.note_hidden();
+        }
+    }
+
+    /// Takes note of an address that comes back, if its host is busy.
+    pub(super) fn note_restored(&mut self, host: &Host) {
+        if let Some(held) = self.held.peek_mut(host) {
+            held.content.note_restored();
         }
     }
 
@@ -251,6 +262,25 @@ impl State {
                 1
             },
         })
+    }
+
+    /// Takes note of whether a page of known text was fetched only to measure rules. Returns true
+    /// where its host, of which so much was fetched, is showing many duplicates: as it would where
+    /// there are no rules, so that with them no more of its links are followed than without.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn shows_known_texts(
+        &mut self,
+        url: &CrawlUrl,
+        is_measured: bool,
+        pages: &HostPages,
+    ) -> Result<bool, DbError> {
+        let content = &mut self.texts.of(&self.db, &url.host())?.content;
+        if is_measured {
+            content.note_measured();
+        }
+        Ok(pages.fetched >= STALE_PAGES_MIN && content.shows_known_texts(STALE_SHARE, pages))
     }
 
     /// Takes note of a payload that has no text to be judged, such as a photograph: where no other

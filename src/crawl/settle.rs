@@ -17,6 +17,7 @@ use super::visit::{PageFacts, Visit, payload_key, retry_after, robots_outcome};
 use super::watched::Fault;
 use crate::clock::Timestamp;
 use crate::content;
+use crate::content::host::HostPages;
 use crate::content::soft_error::Junk;
 use crate::db::families::content as contents;
 use crate::db::families::meta::ArchivePosition;
@@ -32,10 +33,6 @@ use crate::url::{CrawlUrl, Origin};
 
 /// Failures of the proxy in a row after which the crawl stops: it is never gone around.
 const PROXY_FAILURES_MAX: u32 = 20;
-
-/// Share of duplicates above which a host counts as showing them, once enough pages are known.
-const STALE_SHARE: f64 = 0.5;
-const STALE_PAGES_MIN: u64 = 50;
 
 /// Words in one of two pages of the same main text by which they are told apart: a date or a
 /// counter has fewer.
@@ -435,16 +432,17 @@ impl State {
             self.settle_payload(batch, admitted, facts, now)?;
         }
         self.slow_down(admitted, visit, standing.slower)?;
-        let mut stale = false;
+        let mut pages = HostPages::default();
         self.change_host(admitted.lease.host, |record| {
             record.done += 1;
             record.bytes += answer.wire_body.len() as u64;
             // Whether its pages are duplicates is asked of what the host shows unasked for.
             record.duplicates += u64::from(repeats && !admitted.is_audit);
-            stale = record.done >= STALE_PAGES_MIN
-                && record.duplicates as f64 > STALE_SHARE * record.done as f64;
+            let (fetched, known) = (record.done, record.duplicates);
+            pages = HostPages { fetched, known, queued: record.queued };
         })?;
-        standing.repeats |= stale;
+        let is_measured = repeats && admitted.is_audit;
+        standing.repeats |= self.shows_known_texts(&waiting.url, is_measured, &pages)?;
         self.counters.duplicates += u64::from(repeats);
         if let Some(junk) = &facts.junk {
             self.counters.junk += 1;
