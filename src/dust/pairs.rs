@@ -47,7 +47,7 @@ use super::rule::{RuleError, RuleId, RuleState, Source};
 use super::shape::{ODDS_WRONG, Verdict};
 use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
-use crate::content::Change;
+use crate::content::{Bag, Change};
 use crate::url::{CrawlUrl, Site};
 
 /// Rules of one site that are on trial at once; further candidates wait for the next search.
@@ -81,6 +81,10 @@ const AGREED_MAX: u32 = 10_000;
 
 /// Pairs of a sample that are searched for the label of another one.
 const LABELS_MAX: usize = 256;
+
+/// Of so many parts of the words of two pages one at least is in one page alone if these are two
+/// documents, whatever stands on all pages of their site.
+const APART_PARTS: u32 = 4;
 
 /// URLs of a rule beyond which their number asks for no further pairs.
 const URLS_MAX: u32 = 1_000_000;
@@ -226,6 +230,8 @@ struct Sampled {
     /// Documents with several URLs, and how many of these count.
     same: BTreeMap<u64, u32>,
     proven: Option<Proven>,
+    /// Two pages that came before the model of their site are two documents.
+    is_contradicted: bool,
 }
 
 impl RuleBook {
@@ -262,6 +268,9 @@ impl RuleBook {
                 continue;
             }
             let sampled = self.sampled(id, &urls)?;
+            if sampled.is_contradicted {
+                continue;
+            }
             let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.pairs = Pairs::of(sampled.same);
             entry.proven = sampled.proven;
@@ -453,7 +462,10 @@ impl RuleBook {
         let mut agreed = Vec::new();
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
-                let others = group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
+                let others = || group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
+                sampled.is_contradicted |=
+                    others().any(|other| seen.is_apart(other) && keys.test(seen.url, other.url));
+                let others = others();
                 if let Some((witness, change)) = seen.agrees(others, (&keys, key), documents) {
                     agreed.push((seen.url, key, witness, change));
                 }
@@ -510,6 +522,15 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
+    /// Returns true where two pages that came before the model of their site was there differ by a
+    /// good part of their words: what stands on all pages of the site is among those they share.
+    fn is_apart(&self, other: &Seen<'_>) -> bool {
+        let early = |page: &Page| page.bag.filter(|_| page.text == Text::Unknown && !page.junk);
+        let words = |bag: &Bag| Bag::of([]).differing(bag);
+        let bags = early(self.page).zip(early(other.page));
+        bags.is_some_and(|(a, b)| APART_PARTS * a.differing(&b) > words(&a) + words(&b))
+    }
+
     /// Returns the document that the page shares with another one of its key, or with what it
     /// redirects to, if that tests the rule on trial. One that is contained in the other is none,
     /// nor is one with the same text among other words: what an audit would doubt proves nothing

@@ -42,7 +42,9 @@ fn html(name: &str, attributes: &Attributes, references: &mut References) -> Opt
         "a" | "area" => {
             let kind = if name == "a" { LinkKind::Anchor } else { LinkKind::Area };
             let url = attributes.get("href")?;
-            return references.add(kind, url, has_nofollow(attributes));
+            let label = references.add(kind, url, has_nofollow(attributes));
+            // Whom one can write to or call is said in a text, and is no entry of a menu.
+            return label.filter(|_| !names_somebody(url));
         }
         "link" => link_element(attributes, references),
         "meta" if attributes.is("http-equiv", "refresh") => {
@@ -143,6 +145,12 @@ pub(super) fn relation(rel: &str, media_type: &str, other: LinkKind) -> Option<L
             .any(|r| !names_no_document.iter().any(|n| r.eq_ignore_ascii_case(n)))
             .then_some(other)
     }
+}
+
+/// Tells whether a link leads to somebody and to no page.
+fn names_somebody(url: &str) -> bool {
+    let scheme = url.trim_ascii_start().split(':').next().unwrap_or_default();
+    ["mailto", "tel"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
 }
 
 /// Tells whether the element asks robots not to follow. Commas between relations are wrong but

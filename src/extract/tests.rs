@@ -302,6 +302,16 @@ fn blocks_know_their_kind_region_and_links() {
     );
 }
 
+/// A page whose only own words are those of a link to write to somebody had none.
+#[test]
+fn whom_one_can_write_to_is_text() {
+    let facts = page(
+        "<p><a href=' MailTo:a@b'>Ann Bell</a> or <a href=tel:1>call</a><p><a href=mail>to</a>",
+    );
+    let found: Vec<_> = facts.blocks.iter().map(|b| (&b.text[..], b.link_chars)).collect();
+    assert_eq!(found, [("Ann Bell or call", 0), ("to", 2)]);
+}
+
 #[test]
 fn rows_of_a_template_share_their_path() {
     let facts = page(
