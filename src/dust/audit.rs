@@ -81,31 +81,6 @@ impl Excuse {
     }
 }
 
-/// How many times as likely another rule must be to have led a URL to a wrong key for one on trial
-/// to be no worse for it: nothing that it set aside is lost meanwhile.
-const LESS_LIKELY: f64 = 2.0;
-
-/// The same for one in force, of which all that it hides is fetched while it is in doubt.
-const FAR_LESS_LIKELY: f64 = 8.0;
-
-/// Rules of which one has led a URL to a wrong key, and how likely it is that it was this one, in
-/// proportion.
-#[derive(Debug, Default)]
-struct Suspects(Vec<(RuleId, f64)>);
-
-impl Suspects {
-    fn most_likely(&self) -> Option<RuleId> {
-        let most = self.0.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
-        most.map(|(rule, _)| *rule)
-    }
-
-    /// Returns true where another rule is so many times as likely to have been it.
-    fn is_less_likely(&self, rule: RuleId, times: f64) -> bool {
-        let most = self.0.iter().map(|(_, hazard)| *hazard).fold(0.0, f64::max);
-        self.0.iter().any(|(of, hazard)| *of == rule && hazard * times <= most)
-    }
-}
-
 impl Entry {
     /// Takes the rule out of force in some places where a document showed that it fails; in others
     /// it must prove itself in each. Where it is blamed, it is counted how often it does.
@@ -201,25 +176,11 @@ impl RuleBook {
         let priors: Vec<(u32, f64)> = priors.collect();
         let has_failed = finding == Finding::Failed;
         let here = places(url, key, self.items_of(&url.site()));
-        let suspects = match has_failed {
-            true => self.suspects(rules, (url, &here), records),
-            false => Suspects::default(),
-        };
-        let blamed = suspects.most_likely();
-        tracing::debug!(
-            url = url.as_str(),
-            key = key.as_str(),
-            ?rules,
-            ?finding,
-            ?suspects,
-            "audit"
-        );
-        let alone = has_failed && suspects.0.len() == 1;
+        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
+        let alone = has_failed && self.hiding(rules).count() == 1;
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(*id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
-                let is_others = suspects.is_less_likely(*id, LESS_LIKELY);
-                let finding = if is_others { Finding::Unclear } else { finding };
                 self.pair_result(*id, (url, key), (document, finding), now);
                 continue;
             }
@@ -243,9 +204,6 @@ impl RuleBook {
                         );
                     }
                 }
-                continue;
-            }
-            if suspects.is_less_likely(*id, FAR_LESS_LIKELY) {
                 continue;
             }
             let share = |entry: &Entry| {
@@ -311,20 +269,21 @@ impl RuleBook {
         }
     }
 
-    /// Returns which of these rules may have led a URL to a wrong key, by how likely it is: what
-    /// has failed before where nothing else could have, and has agreed seldom in its places.
-    fn suspects(
+    /// Returns which of these rules has most likely led a URL to a wrong key: what has failed
+    /// before where nothing else could have, or else what has agreed least often in its places.
+    fn most_suspect(
         &self,
         rules: &[RuleId],
         (url, here): (&CrawlUrl, &Places),
         records: &ShapeRecords,
-    ) -> Suspects {
+    ) -> Option<RuleId> {
         let hazard = |entry: &Entry| {
             let odds = records.odds_wrong(&entry.rule, entry.doubted);
             let failed = f64::from(entry.audit.alone) + odds;
             failed / (f64::from(entry.agreed_for(url, here)) + 1.0)
         };
-        Suspects(self.hiding(rules).map(|entry| (entry.rule.id, hazard(entry))).collect())
+        let most = self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)));
+        most.map(|entry| entry.rule.id)
     }
 
     fn hiding(&self, rules: &[RuleId]) -> impl Iterator<Item = &Entry> {
