@@ -501,7 +501,7 @@ impl HostTrap {
             changes.extend(change.map(|change| Transition { section: Some(section), ..change }));
         }
         if let Some(found_in) = page.found_in.filter(|from| weight.is_new && Some(*from) != section)
-            && let Some((_, track)) = self.sections.iter_mut().find(|(known, _)| *known == found_in)
+            && let Some(track) = find_mut(&mut self.sections, found_in)
         {
             let change = track.credit(settings);
             changes.extend(change.map(|change| Transition { section: Some(found_in), ..change }));
@@ -586,7 +586,7 @@ impl HostTrap {
         settings: &TrapSettings,
     ) -> Option<Transition> {
         let section = section_of(path_and_query)?;
-        let (_, track) = self.sections.iter_mut().find(|(known, _)| *known == section)?;
+        let track = find_mut(&mut self.sections, section)?;
         if track.level < Level::Parked || self.reprieves >= REPRIEVES_MAX {
             return None;
         }
@@ -604,8 +604,8 @@ impl HostTrap {
         section: Option<u64>,
         settings: &TrapSettings,
     ) -> Vec<Transition> {
-        let known = self.sections.iter_mut().find(|(known, _)| Some(*known) == section);
-        let change = known.and_then(|(_, track)| track.credit(settings));
+        let known = section.and_then(|section| find_mut(&mut self.sections, section));
+        let change = known.and_then(|track| track.credit(settings));
         let change = change.map(|change| Transition { section, ..change });
         change.into_iter().chain(self.whole.credit(settings)).collect()
     }
@@ -707,6 +707,11 @@ impl HostTrap {
 /// Returns what is known under a key.
 fn find(tracks: &[(u64, Track)], key: u64) -> Option<&Track> {
     tracks.iter().find(|(known, _)| *known == key).map(|(_, track)| track)
+}
+
+/// Returns what is known under a key, to be written to.
+fn find_mut(tracks: &mut [(u64, Track)], key: u64) -> Option<&mut Track> {
+    tracks.iter_mut().find(|(known, _)| *known == key).map(|(_, track)| track)
 }
 
 /// Returns the place of a key; the one that is least known makes room for it.

@@ -24,6 +24,7 @@ use super::evidence::{Marks, evidence_of, marks_in};
 use super::judge::Look;
 use super::state::State;
 use super::steer::Job;
+use crate::content::Wording;
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
@@ -82,17 +83,17 @@ impl Default for Passing {
 }
 
 impl Passing {
-    fn has_passed(&self, names: &[u64]) -> bool {
-        names.iter().any(|name| self.passed.contains(name))
+    fn has_passed(&self, mut names: impl Iterator<Item = u64>) -> bool {
+        names.any(|name| self.passed.contains(&name))
     }
 
-    fn note(&mut self, url: Fingerprint, names: &[u64]) {
+    fn note(&mut self, url: Fingerprint, names: impl Iterator<Item = u64>) {
         for name in names {
-            let first = *self.shown.get_or_insert(*name, || url);
+            let first = *self.shown.get_or_insert(name, || url);
             if first == url {
                 continue;
             }
-            let sharing = self.shared.get_or_insert_mut(*name, || vec![first]);
+            let sharing = self.shared.get_or_insert_mut(name, || vec![first]);
             if sharing.len() < SHARING_MAX && !sharing.contains(&url) {
                 sharing.push(url);
             }
@@ -120,23 +121,27 @@ impl Passing {
 
 /// Returns the names of what a page shows: of its bytes, of its words, and of the block that is
 /// most of it, where it has such: a notice may stand below the title of what was asked for.
-fn names_of(shown: Fetched, marks: Marks) -> Vec<u64> {
-    let Fetched::Page { digest, .. } = shown else { return Vec::new() };
-    let wording = marks.wording.unwrap_or_default();
+fn names_of(shown: Fetched, marks: Marks) -> impl Iterator<Item = u64> + Clone {
+    let (digest, wording) = match shown {
+        Fetched::Page { digest, .. } => (digest, marks.wording.unwrap_or_default()),
+        _ => (None, Wording::default()),
+    };
     let of_words = [("words", wording.masked_whole), ("bulk", wording.bulk)];
     let of_words = of_words.into_iter().filter(|(_, sum)| *sum != 0);
     let of_words = of_words.map(|(what, sum)| xxh3_64_with_seed(what.as_bytes(), sum.into()));
-    digest.into_iter().chain(of_words).collect()
+    digest.into_iter().chain(of_words)
 }
 
-fn names_in(done: &DoneState) -> Vec<u64> {
-    let shown = evidence_of(&done.evidence);
-    shown.map_or_else(Vec::new, |shown| names_of(shown, marks_in(&done.evidence)))
+fn names_in(done: &DoneState) -> impl Iterator<Item = u64> {
+    let shown = evidence_of(&done.evidence).map(|shown| (shown, marks_in(&done.evidence)));
+    shown.into_iter().flat_map(|(shown, marks)| names_of(shown, marks))
 }
 
-/// Returns true where a page was another one at a second look, or a text at all.
+/// Returns true where a page was another one at a second look, or a text at all. Where it was none
+/// any more, nothing is said of what it had shown.
 fn has_gone(known: Fetched, now: Fetched) -> bool {
-    known.is_contradicted_by(now) || known.thin().is_some() && now.can_testify()
+    let is_other = known.is_contradicted_by(now) || known.thin().is_some() && now.can_testify();
+    now.is_page() && is_other
 }
 
 impl State {
@@ -147,8 +152,8 @@ impl State {
             return false;
         }
         let names = names_of(shown, marks);
-        self.passing.note(url, &names);
-        self.passing.has_passed(&names)
+        self.passing.note(url, names.clone());
+        self.passing.has_passed(names)
     }
 
     /// Takes in what a second look at a page showed that stands for others. Where what it showed
@@ -166,9 +171,11 @@ impl State {
         if !has_gone(known, now_shown.0) || self.passing.walks >= WALKS_MAX {
             return Ok(());
         }
-        let (mut names, left) = (names_of(known, marks), names_of(now_shown.0, now_shown.1));
-        names.retain(|name| !left.contains(name));
-        if self.passing.has_passed(&names) || !self.is_shown_elsewhere(page, &names)? {
+        let left: Vec<u64> = names_of(now_shown.0, now_shown.1).collect();
+        let names: Vec<u64> = names_of(known, marks).filter(|name| !left.contains(name)).collect();
+        if self.passing.has_passed(names.iter().copied())
+            || !self.is_shown_elsewhere(page, &names)?
+        {
             return Ok(());
         }
         tracing::info!(?names, "a text that stood for several pages is gone from one of them");
@@ -239,7 +246,7 @@ impl State {
         let mut disowned = 0;
         for (own, mut record) in rows {
             let UrlState::Done(done) = &mut record.state else { continue };
-            if done.content == PASSING || !names_in(done).iter().any(|name| names.contains(name)) {
+            if done.content == PASSING || !names_in(done).any(|name| names.contains(&name)) {
                 continue;
             }
             done.content = PASSING.to_owned();
@@ -326,6 +333,7 @@ mod tests {
         let pages = [("/p?id=1", notice), ("/p?id=2", notice), ("/p?id=3", page(5_000..5_300))];
         assert_eq!(waiting(&pages, text), (2, true));
         assert_eq!(waiting(&pages, notice), (0, false), "it is still there");
+        assert_eq!(waiting(&pages, Fetched::Gone), (0, false), "the page was deleted");
         assert_eq!(waiting(&[pages[0], pages[2]], text), (0, false), "no other page showed it");
         let forms = [("/p?id=1", notice), ("/p?sid=2&id=1", notice)];
         assert_eq!(waiting(&forms, text), (0, false), "another form of one page did");

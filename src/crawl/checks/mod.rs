@@ -890,7 +890,9 @@ impl State {
         }
         let mut batch = Batch::default();
         any = self.ask_what_is_shared(&mut batch)?;
-        self.commit(batch, now)?;
+        if any {
+            self.commit(batch, now)?;
+        }
         Ok(any)
     }
 
