@@ -24,7 +24,6 @@ use super::evidence::{Marks, evidence_of, marks_in};
 use super::judge::Look;
 use super::state::State;
 use super::steer::Job;
-use crate::content::Wording;
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
@@ -56,6 +55,9 @@ const SHARING_MAX: usize = 4;
 /// rules have hidden for each of them.
 const ASKED_MAX: u64 = 64;
 const HIDDEN_FOR_EACH: u64 = 16;
+
+/// The names of one text.
+type Names = [Option<u64>; 3];
 
 /// Which texts pass, and which pages have shown the last ones.
 #[derive(Debug)]
@@ -121,20 +123,17 @@ impl Passing {
 
 /// Returns the names of what a page shows: of its bytes, of its words, and of the block that is
 /// most of it, where it has such: a notice may stand below the title of what was asked for.
-fn names_of(shown: Fetched, marks: Marks) -> impl Iterator<Item = u64> + Clone {
-    let (digest, wording) = match shown {
-        Fetched::Page { digest, .. } => (digest, marks.wording.unwrap_or_default()),
-        _ => (None, Wording::default()),
-    };
-    let of_words = [("words", wording.masked_whole), ("bulk", wording.bulk)];
-    let of_words = of_words.into_iter().filter(|(_, sum)| *sum != 0);
-    let of_words = of_words.map(|(what, sum)| xxh3_64_with_seed(what.as_bytes(), sum.into()));
-    digest.into_iter().chain(of_words)
+fn names_of(shown: Fetched, marks: Marks) -> Names {
+    let Fetched::Page { digest, .. } = shown else { return Names::default() };
+    let wording = marks.wording.unwrap_or_default();
+    let named =
+        |what: &str, sum: u32| (sum != 0).then(|| xxh3_64_with_seed(what.as_bytes(), sum.into()));
+    [digest, named("words", wording.masked_whole), named("bulk", wording.bulk)]
 }
 
 fn names_in(done: &DoneState) -> impl Iterator<Item = u64> {
     let shown = evidence_of(&done.evidence).map(|shown| (shown, marks_in(&done.evidence)));
-    shown.into_iter().flat_map(|(shown, marks)| names_of(shown, marks))
+    shown.into_iter().flat_map(|(shown, marks)| names_of(shown, marks)).flatten()
 }
 
 /// Returns true where a page was another one at a second look, or a text at all. Where it was none
@@ -152,8 +151,8 @@ impl State {
             return false;
         }
         let names = names_of(shown, marks);
-        self.passing.note(url, names.clone());
-        self.passing.has_passed(names)
+        self.passing.note(url, names.into_iter().flatten());
+        self.passing.has_passed(names.into_iter().flatten())
     }
 
     /// Takes in what a second look at a page showed that stands for others. Where what it showed
@@ -171,8 +170,9 @@ impl State {
         if !has_gone(known, now_shown.0) || self.passing.walks >= WALKS_MAX {
             return Ok(());
         }
-        let left: Vec<u64> = names_of(now_shown.0, now_shown.1).collect();
-        let names: Vec<u64> = names_of(known, marks).filter(|name| !left.contains(name)).collect();
+        let left = names_of(now_shown.0, now_shown.1);
+        let names = names_of(known, marks).into_iter().filter(|name| !left.contains(name));
+        let names: Vec<u64> = names.flatten().collect();
         if self.passing.has_passed(names.iter().copied())
             || !self.is_shown_elsewhere(page, &names)?
         {
