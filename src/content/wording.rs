@@ -7,6 +7,8 @@
 //! makes another page. A label that all forms of some kind have, such as a line that says that this
 //! is the view to print, is the same difference on each of them.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::shingle::{Piece, mix};
@@ -32,6 +34,9 @@ pub struct Wording {
     pub figures: u32,
     /// The sum over the block that is most of it, with all numbers the same word; 0 where none is.
     pub bulk: u32,
+    /// A sum over the blocks but headings, and over the words of these that stand nowhere else on
+    /// the page.
+    pub but_headings: u32,
 }
 
 /// What is the same at two looks at a page.
@@ -49,6 +54,7 @@ pub enum Kept {
 pub struct WordingChange {
     whole: u32,
     words: u32,
+    but_headings: u32,
     numbers: u32,
     figures: u32,
 }
@@ -68,8 +74,8 @@ impl Wording {
         let said = Said::by(target);
         let mut wording = Wording::default();
         let (mut all, mut longest) = (0, 0);
-        let blocks = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
-        for ((block, span), _) in blocks {
+        let shown = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
+        for ((block, span), _) in shown {
             let hashes = &words.hashes()[span.start..span.end];
             let whole = sum_of(block.kind, hashes.iter().copied());
             let (mut unsaid, mut masked_whole, mut masked_unsaid) = (whole, whole, whole);
@@ -104,10 +110,15 @@ impl Wording {
             ] {
                 *sum = sum.wrapping_add(of_block as u32).wrapping_add(signs);
             }
+            let is_heading = block.kind == BlockKind::Heading;
+            let of_block = if is_heading { 0 } else { whole as u32 };
+            wording.but_headings = wording.but_headings.wrapping_add(of_block).wrapping_add(signs);
         }
         if longest < BULK_WORDS_MIN || 3 * longest < 2 * all {
             wording.bulk = 0;
         }
+        let only_there = in_headings_only(words, blocks, spans);
+        wording.but_headings = wording.but_headings.wrapping_add(only_there as u32);
         wording
     }
 
@@ -127,8 +138,17 @@ impl Wording {
         let (whole, words) = (self.masked_whole, self.masked_words);
         match kept {
             Kept::All => self,
-            Kept::AllButNumbers => Wording { whole, words, numbers: 0, figures: 0, ..self },
+            Kept::AllButNumbers => {
+                let but_headings = whole;
+                Wording { whole, words, but_headings, numbers: 0, figures: 0, ..self }
+            }
         }
+    }
+
+    /// Returns true where two pages say the same but for the words of headings that stand on each
+    /// of them elsewhere too: a heading over a form says whom a reply is for.
+    pub fn differs_in_headings_alone(&self, other: &Wording) -> bool {
+        self.but_headings == other.but_headings
     }
 
     /// Returns how another page differs from this one, if it does: neither in what their addresses
@@ -138,6 +158,7 @@ impl Wording {
         is_other.then(|| WordingChange {
             whole: other.whole.wrapping_sub(self.whole),
             words: other.words.wrapping_sub(self.words),
+            but_headings: other.but_headings.wrapping_sub(self.but_headings),
             numbers: other.numbers.wrapping_sub(self.numbers),
             figures: other.figures.wrapping_sub(self.figures),
         })
@@ -148,14 +169,17 @@ impl WordingChange {
     /// Returns a change by these sums, for tests.
     #[cfg(test)]
     pub(crate) fn of(words: u32, figures: u32) -> WordingChange {
-        WordingChange { whole: words, words, numbers: figures, figures }
+        WordingChange { whole: words, words, but_headings: words, numbers: figures, figures }
     }
 
     /// Returns true where two pairs of pages differ by the same, whichever page of each pair is the
-    /// one that has it: by all that they say, or by what their addresses do not say. What an
-    /// address says stands in some texts, and in each as often as it happens to.
+    /// one that has it: by all that they say, or by what their addresses do not say, or by all but
+    /// words of headings that stand on each page elsewhere too. What an address says stands in some
+    /// texts, and in each as often as it happens to.
     pub fn is_same(&self, other: &WordingChange) -> bool {
-        is_same(self.whole, other.whole) || is_same(self.words, other.words)
+        is_same(self.whole, other.whole)
+            || is_same(self.words, other.words)
+            || is_same(self.but_headings, other.but_headings)
     }
 
     /// Returns true where the numbers of two pairs of pages differ by the same.
@@ -177,10 +201,23 @@ fn sum_of(kind: BlockKind, words: impl Iterator<Item = u64>) -> u64 {
     }
 }
 
+/// Returns a sum over the words of the headings of a page that stand in none of its other blocks.
+fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> u64 {
+    let hashes_of = |are_headings: bool| {
+        let kind = move |block: &Block<'_>| (block.kind == BlockKind::Heading) == are_headings;
+        let blocks = blocks.iter().zip(spans).filter(move |(block, _)| kind(block));
+        blocks.flat_map(|(_, span)| &words.hashes()[span.start..span.end]).copied()
+    };
+    let titles = Said::among(hashes_of(true).collect());
+    let elsewhere: HashSet<u64> = hashes_of(false).filter(|hash| titles.has(*hash)).collect();
+    let only_there = titles.hashes.iter().filter(|hash| !elsewhere.contains(hash));
+    only_there.fold(0, |sum: u64, hash| sum.wrapping_add(mix(*hash)))
+}
+
 /// Parts of an address that are looked at, and words of each.
 const SAID_MAX: usize = 32;
 
-/// The words that an address says, and the numbers within them.
+/// The words that an address says, and the numbers within them; or those of headings.
 #[derive(Default)]
 struct Said {
     hashes: Vec<u64>,
@@ -195,6 +232,10 @@ impl Said {
         for part in parts.flat_map(|(name, value)| [name, value]) {
             hashes.extend(Words::of(&part).hashes().iter().take(SAID_MAX));
         }
+        Said::among(hashes)
+    }
+
+    fn among(mut hashes: Vec<u64>) -> Said {
         hashes.sort_unstable();
         hashes.dedup();
         let bits = hashes.iter().fold(0, |bits, hash| bits | Said::bit(*hash));
@@ -332,6 +373,33 @@ mod tests {
         let one = printed(&|at, more| shown(at, "", more));
         let two = printed(&|at, more| text(at, &[&["A print of 1 and 1"], more].concat()));
         assert!(one.is_same(&two) && one.has_figures_of(&two));
+    }
+
+    /// Each form of a page to reply to one of its comments had another heading, and so the rule
+    /// that makes them one fell.
+    #[test]
+    fn a_heading_of_words_that_stand_elsewhere_on_the_page_says_nothing_new() {
+        let comments = "Reader says it is long. Post a comment. Writer says: reply to this";
+        let page = |title: &str, comments: &str| {
+            of("/p", &[Block::paragraph(comments), heading(title), Block::paragraph("Send")])
+        };
+        let plain = page("Leave a comment", comments);
+        let reply = page("Leave a reply to Reader", comments);
+        assert!(plain.change_to(&reply).is_some() && plain.differs_in_headings_alone(&reply));
+        let stranger = page("Leave a reply to Smith", comments);
+        assert!(!plain.differs_in_headings_alone(&stranger), "it is said nowhere else");
+        let rated = page("Leave a reply to Reader ★★", comments);
+        assert!(!plain.differs_in_headings_alone(&rated));
+        let swapped =
+            page("Leave a comment", "Writer says it is long. Post a comment. Reader says");
+        assert!(!plain.differs_in_headings_alone(&swapped));
+        // With a word that the plain form has not, it is the same label for each of them.
+        let label = |title: &str| plain.change_to(&page(title, comments)).unwrap();
+        assert!(
+            label("Leave a reply to Reader (cancel)")
+                .is_same(&label("Reply to Writer (cancel, leave)"))
+        );
+        assert!(!label("Leave a reply to Smith").is_same(&label("Leave a reply to Jones")));
     }
 
     #[test]

@@ -44,12 +44,10 @@ pub(crate) fn page_of(
     let digest = body.map(xxh3_64);
     let tells = !is_html && body.is_some_and(|body| body.len() >= BODY_MIN);
     let bytes = digest.filter(|_| tells).map_or(Text::Unknown, Text::Bytes);
-    Fetched::Page {
-        text: analysis.map_or(bytes, text_of),
-        digest,
-        bag: analysis.filter(|analysis| !analysis.thin).map(|analysis| analysis.bag),
-        junk,
-    }
+    let text = analysis.map_or(bytes, text_of);
+    // In another order the rows of a list may be text enough where they were not.
+    let has_bag = |analysis: &&Analysis| !analysis.thin || matches!(text, Text::Thin(_));
+    Fetched::Page { text, digest, bag: analysis.filter(has_bag).map(|analysis| analysis.bag), junk }
 }
 
 fn text_of(analysis: &Analysis) -> Text {

@@ -178,6 +178,11 @@ impl RuleBook {
         let here = places(url, key, self.items_of(&url.site()));
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
+        if has_failed {
+            let blamed = blamed.map(|id| id.to_string());
+            let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+            tracing::debug!(%url, %key, ?rules, blamed, "a form is another page than its rules say");
+        }
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(*id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {

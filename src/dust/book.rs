@@ -110,6 +110,9 @@ pub(crate) struct Entry {
     pub(crate) audit: Audit,
     pub(crate) retry_at: Timestamp,
     pub(crate) retired: u32,
+    /// Pages of its site from which on it may be tried again all the same.
+    #[serde(default)]
+    pub(crate) retry_after_pages: Option<u64>,
     /// Where and for what it is proved; everywhere and for all, if there is nothing to tell.
     #[serde(default)]
     pub(crate) proven: Option<Proven>,
@@ -135,6 +138,12 @@ impl Entry {
         let evidence = &self.rule.evidence;
         let agreed = self.pairs.known + evidence.draws_same + evidence.audits_same;
         agreed.saturating_sub(self.pairs.uncounted)
+    }
+
+    /// Returns true where a rule that was retired may be tried again, given how many pages of its
+    /// site were observed.
+    fn is_due(&self, pages: u64, now: Timestamp) -> bool {
+        self.retry_at <= now || self.retry_after_pages.is_some_and(|after| after <= pages)
     }
 
     /// Returns the rule for those who have nothing else of this book.
@@ -276,6 +285,7 @@ impl RuleBook {
         let mut base = Vec::new();
         let mut refuted = BTreeSet::new();
         let mut due = Vec::new();
+        let pages = self.pages_of(site);
         for entry in self.entries.of_site(site) {
             let id = entry.rule.id;
             match entry.rule.state {
@@ -283,7 +293,7 @@ impl RuleBook {
                 // Candidates are judged again on the larger sample.
                 RuleState::Candidate => {}
                 // What it was refuted by is asked anew.
-                RuleState::Retired if entry.retry_at <= now => {
+                RuleState::Retired if entry.is_due(pages, now) => {
                     due.push(SiteRules::compile([&entry.rule])?);
                 }
                 RuleState::Retired | RuleState::Suspended => {
@@ -552,6 +562,7 @@ impl RuleBook {
                     audit: Audit::default(),
                     retry_at: Timestamp::ZERO,
                     retired: 0,
+                    retry_after_pages: None,
                     proven: None,
                     refused: BTreeSet::new(),
                     excuses: BTreeMap::new(),
@@ -578,6 +589,11 @@ impl RuleBook {
             shadows.map(|e| (e.rule.evidence.documents_same, e.rule.id)).collect();
         ids.sort_by_key(|(support, id)| (std::cmp::Reverse(*support), *id));
         ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Returns how many pages of a site were observed.
+    pub(super) fn pages_of(&self, site: &Site) -> u64 {
+        self.spending.get(site).map_or(0, |spending| spending.pages)
     }
 
     fn affords_probe(&self, site: &Site) -> bool {
@@ -736,6 +752,7 @@ impl RuleBook {
             let wait = self.settings.validate.retry_after.get();
             entry.retry_at = now.plus(wait.saturating_mul(1 << entry.retired.min(16)));
             entry.retired += 1;
+            entry.retry_after_pages = None;
             entry.audit = Audit::default();
             entry.trial = None;
             self.doubt_due.insert(entry.rule.site.clone());

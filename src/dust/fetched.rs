@@ -71,7 +71,8 @@ impl Fetched {
         let alive = words.is_some() || audited.has_bytes();
         // A page that is known by a dead, forbidden or junk form alone is lost, and so is one that
         // is known by a form with next to no words.
-        let is_hidden = self.is_mute() && words >= Some(SUBSTANTIAL_SHINGLES);
+        let is_hidden =
+            self.is_mute() && words >= Some(SUBSTANTIAL_SHINGLES) && !self.has_words_of(audited);
         if dead && alive || is_hidden { Finding::Failed } else { agreement(self, audited) }
     }
 
@@ -289,6 +290,12 @@ pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
             Likeness::Different => Finding::Failed,
             Likeness::Unsure => Finding::Unclear,
         },
+        // A list whose rows are text enough in one order, and not in another one.
+        (Text::Main(_), Text::Thin(_)) | (Text::Thin(_), Text::Main(_))
+            if known.has_words_of(outcome) =>
+        {
+            Finding::Same
+        }
         (Text::Main(a), Text::Unknown | Text::Thin(_) | Text::Bytes(_))
             if a.shingles >= SUBSTANTIAL_SHINGLES =>
         {
@@ -382,6 +389,24 @@ mod tests {
         assert_eq!(page(0..12).judged_by(entry), Finding::Unclear);
         assert!(entry.is_mute() && !entry.can_testify());
         assert!(entry.stands_still(entry) && !entry.stands_still(thin(1..7)));
+    }
+
+    /// Of directories with four files each, in nine orders, some were text enough and some were
+    /// not: the rule that makes them one fell by them, after all of its audits had agreed.
+    #[test]
+    fn the_same_words_in_another_order_are_no_other_page_for_being_too_few_in_one() {
+        let Fetched::Page { text, bag, .. } = page(0..30) else { unreachable!("it is a page") };
+        let text_of = |words| Sketch::of_words(words).map_or(Text::Unknown, Text::Thin);
+        let thin = |text, bag| Fetched::Page { text, digest: None, bag, junk: false };
+        let list = Fetched::Page { text, digest: None, bag, junk: false };
+        let reordered = thin(text_of(0..13), bag);
+        assert_eq!(list.judged_by(reordered), Finding::Same);
+        assert_eq!(reordered.judged_by(list), Finding::Same);
+        assert!(!reordered.hides(list) && !reordered.differs_from(list));
+        let other = thin(text_of(0..13), Some(Bag::of(0..29)));
+        assert_eq!(list.judged_by(other), Finding::Failed);
+        assert_eq!(other.judged_by(list), Finding::Failed);
+        assert_eq!(reordered.judged_by(reordered), Finding::Unclear, "it is no evidence alone");
     }
 
     /// Of images, PDF and plain text nothing was known, so that no rule was proved by them.

@@ -59,6 +59,11 @@ const IDLE_SUPPORT: u32 = 3;
 /// Pairs after which one failure is taken for a page that changed between two fetches.
 pub(super) const FORGIVES_AFTER: u32 = 40;
 
+/// A rule that failed so often at most is tried again when its site has so many times the pages:
+/// how far these change by themselves was not known before.
+const FAILED_MAX: u32 = 2;
+const GROWN: u64 = 4;
+
 /// Refuted rules of a site that others are compared with, and URLs by which they are.
 const REFUTED_MAX: usize = 64;
 const LOOKS_MAX: u32 = 8;
@@ -217,10 +222,11 @@ impl Entry {
     /// as often as most do when their trial begins says nothing about those that have.
     pub(super) fn verdict(&self) -> Option<Verdict> {
         let has_failed = self.rule.evidence.has_failed();
-        if has_failed && self.retired > 0 && self.agreed() >= REPEATED {
+        let is_in_force = self.rule.state == RuleState::Enforced;
+        if has_failed && self.retired > 0 && self.agreed() >= REPEATED && !is_in_force {
             return Some(Verdict::Wrong);
         }
-        (!has_failed && self.rule.state == RuleState::Enforced).then_some(Verdict::Right)
+        (!has_failed && is_in_force).then_some(Verdict::Right)
     }
 }
 
@@ -273,6 +279,7 @@ impl RuleBook {
             }
             let Some(entry) = self.entries.get_mut(id) else { continue };
             entry.pairs = Pairs::of(sampled.same);
+            entry.doubted |= entry.rule.evidence.has_failed();
             entry.proven = sampled.proven;
             entry.refused.clear();
             entry.excuses.clear();
@@ -406,7 +413,12 @@ impl RuleBook {
                 }
             }
             Standing::Refuted => {
+                let failed = evidence.draws_failed + evidence.audits_failed;
                 self.retire(id, &format!("refuted: {url} is another document"), now);
+                let pages = self.pages_of(&url.site());
+                if let Some(entry) = self.entries.get_mut(id).filter(|_| failed <= FAILED_MAX) {
+                    entry.retry_after_pages = Some(pages.saturating_mul(GROWN));
+                }
             }
             Standing::Exhausted => self.retire(id, "not provable", now),
         }
