@@ -54,7 +54,7 @@ pub struct Outcome<'a> {
     /// Path and query of the page of this host on which the address was found.
     pub via: Option<&'a str>,
     /// It is a demand to log in or to consent, to which the server sent whoever asked for something
-    /// else.
+    /// else, or whose address names the page that is shown afterwards.
     pub walled: bool,
 }
 

@@ -204,7 +204,8 @@ pub struct Brought {
     pub shape: Option<u64>,
     /// The section of the page of this host on which its address was found.
     pub found_in: Option<u64>,
-    /// The server sent to it whoever asked for something else, and it shows nothing but a demand.
+    /// The server sent to it whoever asked for something else, or its address names the page that
+    /// is shown afterwards, and it shows nothing but a demand.
     pub walled: bool,
 }
 

@@ -44,22 +44,30 @@ pub(super) struct Behind {
     led: HashMap<Fingerprint, Led>,
     /// While the links of a hidden form are let in: those that are new.
     new: Option<Vec<Fingerprint>>,
+    /// URLs of the same page that were queued as forms of known ones, to check rules by them.
+    forms: u64,
 }
 
 impl Behind {
     /// Begins with the links of a page; `is_hidden` where rules would have hidden it.
     pub(super) fn open(&mut self, is_hidden: bool) {
         self.new = is_hidden.then(Vec::new);
+        self.forms = 0;
     }
 
-    /// Ends with the links of a page; returns the new ones, if rules would have hidden the page.
-    pub(super) fn close(&mut self) -> Vec<Fingerprint> {
-        self.new.take().unwrap_or_default()
+    /// Ends with the links of a page; returns the new ones, if rules would have hidden the page,
+    /// and how many more were queued that are forms of known URLs.
+    pub(super) fn close(&mut self) -> (Vec<Fingerprint>, u64) {
+        (self.new.take().unwrap_or_default(), self.forms)
     }
 
-    /// Takes in that a URL was queued that nothing had led to.
-    pub(super) fn found(&mut self, url: Fingerprint) {
-        if let Some(new) = &mut self.new {
+    /// Takes in that a URL was queued that nothing had led to; `is_form` where it is queued to
+    /// check what rules would make it, which is no news of where a page leads: the form of a page
+    /// with a session leads on to all others with that session.
+    pub(super) fn found(&mut self, url: Fingerprint, is_form: bool) {
+        if is_form {
+            self.forms += 1;
+        } else if let Some(new) = &mut self.new {
             new.push(url);
         }
     }
@@ -129,8 +137,8 @@ mod tests {
         for n in 0..forms {
             let source = url(&format!("/source/{n}")).fingerprint();
             behind.open(true);
-            behind.found(source);
-            let led_to = behind.close();
+            behind.found(source, false);
+            let (led_to, _) = behind.close();
             assert_eq!(led_to, [source]);
             let pair = (url(&format!("/{n}?print=1")), url(&format!("/{n}")));
             let form = Form { rules: vec![RuleId(1)], pair, known: Fetched::Unavailable };
@@ -140,6 +148,18 @@ mod tests {
         let forms = behind.take();
         assert!(behind.take().is_empty(), "each is told once");
         forms.len()
+    }
+
+    #[test]
+    fn forms_of_what_is_known_are_no_news_of_where_a_page_leads() {
+        let mut behind = Behind::default();
+        let [source, form] = ["/source", "/1?print=1&sid=2"].map(|text| url(text).fingerprint());
+        for _ in 0..2 {
+            behind.open(true);
+            behind.found(source, false);
+            behind.found(form, true);
+            assert_eq!(behind.close(), (vec![source], 1));
+        }
     }
 
     #[test]

@@ -336,7 +336,7 @@ impl State {
         let set = (one.key != one.own).then(|| self.rules.snapshot());
         let proved = set.as_ref().and_then(|set| set.proved_key(&one.link.url));
         let proved = proved.map(|key| key.fingerprint()).filter(|key| *key != one.own);
-        let mut free = Vec::new();
+        let (mut free, mut is_form) = (Vec::new(), false);
         // First by the rules that are proved for it: what they say holds whatever the others do.
         for key in proved.into_iter().chain(set.is_some().then_some(one.key)) {
             let Some(set) = &set else { break };
@@ -368,6 +368,7 @@ impl State {
                 let how = (by, united.numbers());
                 return self.suppress_found(batch, via, one, how, version, now);
             }
+            is_form = true;
         }
         for key in free {
             met.known.insert(key, Known::By(one.own));
@@ -377,7 +378,7 @@ impl State {
         self.know(batch, one.own, Known::Itself);
         self.find_in_part(&one.link.url, one.own)?;
         if self.queue_found(batch, via, one, now)? {
-            self.behind.found(one.own);
+            self.behind.found(one.own, is_form);
             met.new.insert(one.own, New::Waits(&one.link.url));
         }
         Ok(())

@@ -118,7 +118,7 @@ impl Audited {
         let may_be_label = known.has_text_of(audited, changes_by)
             && known.own_words(audited, changes_by).is_some();
         known.differs_from(audited) && !may_be_label
-            || self.leads_on && known.differs_by_rows(audited)
+            || self.leads_on && known.differs_by_rows(audited, changes_by)
     }
 
     /// Returns the rules that rewrite one of the two.
@@ -367,56 +367,13 @@ impl State {
         found: Option<Finding>,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let (all, difference) = (told.all_rules(), told.difference());
         let is_put_off = told.wordings.is_some()
             && self.checks.is_unknown(&told.pair.0)
             && !self.has_label(&told);
+        let found = found.unwrap_or_else(|| told.known.judged_by(told.audited));
+        let mut found = self.judged_by_words(&told, found);
         let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
         let Audited { known, is_own, by, .. } = told;
-        let mut found = found.unwrap_or_else(|| known.judged_by(audited));
-        let changes_by = self.checks.changes_by(&pair.0);
-        // What neither is a label of the rules nor changes at each look is what a page is about. A
-        // label is not taken for less than it is where it is long: all pages of a wiki may have had
-        // one sentence more since. Nor is a word, where pages stand still: the name of a member,
-        // the year of a table or the dose for a child.
-        if found != Finding::Failed
-            && self.checks.has_stood_still(&pair.0)
-            && let Some((text, difference)) = difference
-        {
-            found = match self.checks.note_words(all, text, (difference, changes_by)) {
-                Words::Label => found,
-                // By which words others differ may be a matter of how each was asked for.
-                Words::Unknown | Words::Other => Finding::Unclear,
-                Words::Own | Words::Each => Finding::Failed,
-            };
-        } else if found == Finding::Same
-            && let Some(text) = known.text()
-        {
-            if let Some(change) = known.own_words(audited, changes_by) {
-                // More words around one text than a title has are another page, unless other pages
-                // have them too.
-                let is_much = known.has_text_of(audited, changes_by)
-                    && known.differs_beyond(audited, changes_by);
-                let is_beside = known.differs_beside_text(audited, &change);
-                let noted = (Difference::from(change), changes_by);
-                found = match self.checks.note_words(all, text, noted) {
-                    Words::Label => Finding::Same,
-                    Words::Own if is_beside => Finding::Unclear,
-                    Words::Own => Finding::Failed,
-                    Words::Other | Words::Each if is_much => Finding::Failed,
-                    // Where pages stand still, and these words are in the text and not beside it,
-                    // each page is one of its own, as are the versions of a page that was edited.
-                    Words::Each
-                        if self.checks.stands_still(&pair.0) && known.text() != audited.text() =>
-                    {
-                        Finding::Failed
-                    }
-                    Words::Other | Words::Each | Words::Unknown => Finding::Unclear,
-                };
-            } else if wordings.is_none() {
-                self.checks.note_no_words(all, text);
-            }
-        }
         if found == Finding::Same && is_put_off {
             found = Finding::Unclear;
         }
@@ -427,6 +384,11 @@ impl State {
         }
         if found == Finding::Failed && known.is_page() {
             self.checks.contest(by);
+        }
+        if found == Finding::Failed {
+            let (url, key) = (&pair.0, &pair.1);
+            let text = "it shows another page than what stands for it";
+            tracing::debug!(%url, %key, ?known, ?audited, ?wordings, "{text}");
         }
         if found == Finding::Failed
             && is_own
@@ -479,6 +441,67 @@ impl State {
         let (url, key) = pair;
         self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
         Ok(())
+    }
+
+    /// Returns what an audit says, given what a comparison of both pages does: by which words they
+    /// differ, and whether other pages differ by the same.
+    fn judged_by_words(&mut self, told: &Audited, mut found: Finding) -> Finding {
+        let Audited { known, audited, .. } = *told;
+        let url = &told.pair.0;
+        let (all, difference) = (told.all_rules(), told.difference());
+        let changes_by = self.checks.changes_by(url);
+        let change = known.change_to(audited);
+        if found == Finding::Failed {
+            // A menu that a view to print has not is more than a short text, and the same on each
+            // page; the rows of a list are others on each. The first pair tells neither.
+            let is_around = known.differs_around(audited)
+                && known.has_text_amid_others(audited, changes_by)
+                && !told.leads_on;
+            let Some(text) = known.text().filter(|_| is_around) else { return found };
+            match self.checks.note_around(all.clone(), text, (change, changes_by)) {
+                Some(Words::Label) => found = Finding::Same,
+                Some(_) => return found,
+                None => return Finding::Unclear,
+            }
+        }
+        // What neither is a label of the rules nor changes at each look is what a page is about. A
+        // label is not taken for less than it is where it is long: all pages of a wiki may have had
+        // one sentence more since. Nor is a word, where pages stand still: the name of a member,
+        // the year of a table or the dose for a child.
+        if self.checks.has_stood_still(url)
+            && let Some((text, difference)) = difference
+        {
+            return match self.checks.note_words(all, text, (difference, changes_by)) {
+                Words::Label => found,
+                // By which words others differ may be a matter of how each was asked for.
+                Words::Unknown | Words::Other => Finding::Unclear,
+                Words::Own | Words::Each => Finding::Failed,
+            };
+        }
+        let Some(text) = known.text().filter(|_| found == Finding::Same) else { return found };
+        let Some(change) = known.own_words(audited, changes_by) else {
+            if told.wordings.is_none() {
+                self.checks.note_no_words(all, text);
+            }
+            return found;
+        };
+        // More words around one text than a title has are another page, unless other pages have
+        // them too.
+        let is_much =
+            known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
+        let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
+        match self.checks.note_words(all, text, (Difference::from(change), changes_by)) {
+            Words::Label => Finding::Same,
+            Words::Own if is_beside => Finding::Unclear,
+            Words::Own => Finding::Failed,
+            Words::Other | Words::Each if is_much => Finding::Failed,
+            // Where pages stand still, and these words are in the text and not beside it, each page
+            // is one of its own, as are the versions of a page that was edited.
+            Words::Each if self.checks.stands_still(url) && known.text() != audited.text() => {
+                Finding::Failed
+            }
+            Words::Other | Words::Each | Words::Unknown => Finding::Unclear,
+        }
     }
 
     /// Of several rules that led to a wrong key, returns the one that is to blame, if it is known:
@@ -901,7 +924,7 @@ mod tests {
             Fetched::Page { text, digest: None, bag, junk }
         };
         let (first, next) = (list(1_000..1_016), list(2_000..2_016));
-        assert!(!first.differs_from(next) && first.differs_by_rows(next));
+        assert!(!first.differs_from(next) && first.differs_by_rows(next, 0));
         let audit = |shown: Fetched, new: u64| {
             let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(first, false));
             let leads = Leads { new, ..Leads::default() };
@@ -1071,6 +1094,32 @@ mod tests {
         let (agreed, against) = forms(&|page| page * 77 + 5, false, false);
         assert!(agreed >= 8 && against <= 1, "the same on each: {agreed} {against}");
         assert_eq!(forms(&|page| page * 55, false, true).1, 0, "it changes at each look");
+    }
+
+    /// Views to print lack the menu of their site, which has more words than a short text: the
+    /// first of them refuted the rule that makes them one with their pages.
+    #[test]
+    fn a_menu_that_all_forms_lack_is_a_label_and_the_rows_of_a_list_are_not() {
+        let forms = |around: &dyn Fn(u64) -> u64| {
+            let shown = |page: u64, around: std::ops::Range<u64>| {
+                let words = page * 1_000..page * 1_000 + 100;
+                let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+                let bag = Some(Bag::of(words.chain(around)));
+                Fetched::Page { text, digest: None, bag, junk: false }
+            };
+            let whole = |page: u64| shown(page, around(page)..around(page) + 200);
+            let mut bench = Bench::new("http://a.example/d?id=0", done(whole(0), false));
+            for page in 1..10 {
+                let by = format!("http://a.example/d?id={page}");
+                bench.hold(&by, done(whole(page), false));
+                bench.fetch(&format!("{by}&sid=1"), shown(page, 0..0), None);
+                bench.look(whole(page));
+            }
+            bench.known()[0]
+        };
+        assert_eq!(forms(&|_| 900_000), (7, 0), "the first two tell nothing yet");
+        let (agreed, against) = forms(&|page| 900_000 + page * 1_000);
+        assert!(agreed == 0 && against >= 2, "{agreed} {against}");
     }
 
     /// The doses for a child, in a table of the same words, were no evidence of anything, and what

@@ -67,7 +67,7 @@ pub(super) enum Asker {
 /// What a page led to that nothing had led to before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct News {
-    /// URLs that were queued for it.
+    /// URLs that were queued for it, but for forms of known ones.
     pub(super) urls: u64,
     /// These URLs, if rules would have hidden the page.
     pub(super) led_to: Vec<Fingerprint>,

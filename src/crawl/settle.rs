@@ -350,9 +350,10 @@ impl State {
         let is_hidden = admitted.is_audit || self.is_compared(waiting.fingerprint);
         self.behind.open(is_hidden);
         let followed = self.follow(batch, admitted, facts, standing, now);
-        let led_to = self.behind.close();
+        let (led_to, forms) = self.behind.close();
         let (version, follow) = followed?;
-        let news = News { urls: self.counters.queued.saturating_sub(queued), led_to, has_parts };
+        let urls = self.counters.queued.saturating_sub(queued).saturating_sub(forms);
+        let news = News { urls, led_to, has_parts };
         line.rules = version;
         line.follow = follow;
         let keeps_back = keeps_back(line, visit);

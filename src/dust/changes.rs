@@ -92,6 +92,11 @@ impl Changes {
         }
     }
 
+    /// Returns true where some pages differ.
+    pub(crate) fn have_any(&self) -> bool {
+        self.seen.iter().any(|(_, change)| change.is_some())
+    }
+
     /// Takes in that a page of this text is, word for word, the one that the rules make it.
     pub(crate) fn note_same(&mut self, text: Sketch) {
         self.keep(text, None);

@@ -136,11 +136,12 @@ impl Fetched {
 
     /// Returns true where two fetches showed texts that are much alike but for as many words as a
     /// few rows of a list have. By themselves these may be a title; not so where one of the pages
-    /// leads on to what nothing else has led to.
-    pub(crate) fn differs_by_rows(self, other: Fetched) -> bool {
+    /// leads on to what nothing else has led to, and differs by more than the pages of its site
+    /// change by from one look to the next.
+    pub(crate) fn differs_by_rows(self, other: Fetched, changes_by: u32) -> bool {
         self.words().is_some()
             && other.words().is_some()
-            && self.differing(other) >= ROWS_WORDS_MIN
+            && self.differing(other) >= ROWS_WORDS_MIN + noise_of(changes_by)
             && agreement(self, other) != Finding::Failed
     }
 
@@ -162,11 +163,16 @@ impl Fetched {
     /// they differ stands around it, as the menus do that a view to print has not. Whether that is
     /// a label is seen by the pages of other texts.
     pub(crate) fn has_text_of(self, other: Fetched, changes_by: u32) -> bool {
+        self.has_text_amid_others(other, changes_by) && !self.differs_around(other)
+    }
+
+    /// Returns true where two fetches showed one main text in that sense, among however many other
+    /// words.
+    pub(crate) fn has_text_amid_others(self, other: Fetched, changes_by: u32) -> bool {
         let texts = self.words().zip(other.words());
         let more_max = (OWN_WORDS_MAX + changes_by).min(TITLE_WORDS_MAX);
         texts.is_some_and(|(a, b)| a.abs_diff(b) <= more_max)
             && agreement(self, other) == Finding::Same
-            && !self.differs_around(other)
     }
 
     /// Returns by which words two pages of one text differ, where these are more than a label has
@@ -174,7 +180,7 @@ impl Fetched {
     pub(crate) fn own_words(self, other: Fetched, changes_by: u32) -> Option<Change> {
         let (a, b) = self.bag().zip(other.bag())?;
         let change = a.change_to(&b);
-        let is_more = change.words() > OWN_WORDS_MAX + changes_by;
+        let is_more = change.words() > OWN_WORDS_MAX + noise_of(changes_by);
         (is_more && agreement(self, other) == Finding::Same).then_some(change)
     }
 
@@ -184,9 +190,16 @@ impl Fetched {
     }
 
     /// Returns true where two pages of one main text differ beside it by no more words than a title
-    /// has, as by the link to the page that comes next.
-    pub(crate) fn differs_beside_text(self, other: Fetched, change: &Change) -> bool {
-        change.words() <= TITLE_WORDS_MAX && self.text().is_some() && self.text() == other.text()
+    /// has, as by the link to the page that comes next; or two, where all that they say outside of
+    /// links is the same.
+    pub(crate) fn differs_beside_text(
+        self,
+        other: Fetched,
+        change: &Change,
+        by_links: bool,
+    ) -> bool {
+        let most = if by_links { 2 * TITLE_WORDS_MAX } else { TITLE_WORDS_MAX };
+        change.words() <= most && self.text().is_some() && self.text() == other.text()
     }
 
     /// Returns the sketch of the main text of a page that can bear witness.
@@ -246,6 +259,12 @@ impl Fetched {
     fn words(self) -> Option<u32> {
         self.text().map(|sketch| sketch.shingles)
     }
+}
+
+/// Returns how many words two looks at a page may differ by, given the most by which they have: a
+/// few looks show less than many, and it is an estimate.
+fn noise_of(changes_by: u32) -> u32 {
+    changes_by + changes_by / 2
 }
 
 /// Returns how many words more a title or a table of contents may make of two texts of so many.
@@ -335,6 +354,10 @@ mod tests {
         assert!(!list.differs_from(page(0..300)) && !list.differs_from(page(0..312)));
         assert!(!page(0..2_000).differs_from(page(0..2_060)), "a table of contents");
         assert!(list.has_words_of(page(0..300)) && !list.has_words_of(page(0..316)));
+        // Entries that change at each look are none of its own.
+        let more = page(0..308);
+        assert!(list.differs_by_rows(more, 0) && !list.differs_by_rows(more, 8));
+        assert!(list.own_words(more, 0).is_some() && list.own_words(more, 4).is_none());
         // As many words, of which some are others; a title, and what is there in place of a form.
         let others = |shown: std::ops::Range<u64>| {
             let Fetched::Page { text, .. } = page(0..300) else { unreachable!("it is a page") };

@@ -1356,6 +1356,47 @@ fn what_is_known_of_a_rule_outlives_the_import_of_it() {
     assert_eq!(events, [(retired, Some(RuleState::Retired))]);
 }
 
+/// A rule of sessions was refuted by its first pair, before it was known how far the pages of a
+/// shop change by themselves, and was not tried again until a week later.
+#[test]
+fn what_was_refuted_early_is_tried_again_when_much_more_is_known_of_its_site() {
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    let observe = |book: &mut RuleBook, documents: std::ops::Range<u64>| {
+        for n in documents {
+            for tail in [format!("/p/{n}"), format!("/p/{n}?v=1")] {
+                book.observe(&page(url(&tail), text(n)));
+            }
+        }
+    };
+    let (site, now) = (url("/").site(), Timestamp::from_millis(1));
+    let on_trial = |book: &mut RuleBook| -> Vec<RuleId> {
+        book.mine(&site, now).unwrap();
+        book.rules().filter(|rule| rule.state.hides()).map(|rule| rule.id).collect()
+    };
+    observe(&mut book, 0..8);
+    let [rule] = on_trial(&mut book)[..] else { panic!("one rule is found") };
+    let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+    let fails = |book: &mut RuleBook, n: u64| {
+        let pair = (url(&format!("/p/{n}?v=1")), url(&format!("/p/{n}")));
+        book.audit_result(&[rule], (&pair.0, &pair.1), beside(show(n), show(n + 500)), now);
+    };
+    // Sixteen pages were known, then 64.
+    for (n, until) in [(3, 32), (4, 128)] {
+        fails(&mut book, n);
+        assert_eq!(book.rule(rule).unwrap().state, RuleState::Retired);
+        let known = book.pages_of(&site) / 2;
+        observe(&mut book, known..until - 1);
+        assert_eq!(on_trial(&mut book), [], "{until}");
+        observe(&mut book, until - 1..until);
+        assert_eq!(on_trial(&mut book), [rule], "{until}");
+        assert!(book.entries.get(rule).unwrap().doubted, "it is as likely wrong as not");
+    }
+    // By then one of so many pairs may be an accident.
+    (5..7).for_each(|n| fails(&mut book, n));
+    observe(&mut book, 128..800);
+    assert_eq!(on_trial(&mut book), [], "so many failures are none");
+}
+
 /// A rule that fell was found again at once, by the pages that had agreed with it, in a context
 /// that all of them share.
 #[test]

@@ -63,7 +63,8 @@ pub struct Settings {
     pub audit_failure_bad: f64,
     /// Log-likelihood ratio at which audits retire a rule.
     pub audit_threshold: f64,
-    /// Wait before a retired rule is tried again; doubles each time.
+    /// Wait before a retired rule is tried again; doubles each time. One that a page or two refuted
+    /// is tried again before, when four times as many pages of its site are known.
     pub retry_after: crate::clock::Span,
 }
 

@@ -20,6 +20,7 @@ use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
 use crate::clock::Timestamp;
+use crate::content::Change;
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
@@ -194,6 +195,8 @@ pub(in crate::crawl) struct Checks {
     agreed: BTreeMap<(RuleId, Fingerprint), Vec<u32>>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
+    /// The same of pages with one text among more other words than it has.
+    around: BTreeMap<Vec<RuleId>, Changes>,
     /// Pages that wait and stand for a form that was fetched before them, which they are compared
     /// with in their turn.
     came_before: HashMap<Fingerprint, Fingerprint>,
@@ -405,7 +408,21 @@ impl Checks {
         text: Sketch,
         (change, changes_by): (Difference, u32),
     ) -> Words {
-        self.changes_of(rules).note(text, change, changes_by)
+        changes_of(&mut self.changes, rules).note(text, change, changes_by)
+    }
+
+    /// The same of pages that have one text among more other words than it has; nothing, where this
+    /// is the first that differs in that way.
+    pub(in crate::crawl) fn note_around(
+        &mut self,
+        rules: Vec<RuleId>,
+        text: Sketch,
+        (change, changes_by): (Change, u32),
+    ) -> Option<Words> {
+        let known = changes_of(&mut self.around, rules);
+        let is_first = !known.have_any();
+        let said = known.note(text, change.into(), changes_by);
+        (!is_first).then_some(said)
     }
 
     /// Returns true where pages of other texts say that these words are a label of the pages that
@@ -423,14 +440,7 @@ impl Checks {
     /// Takes in that a page of this text has no words of its own beside the one that these rules
     /// make it.
     pub(in crate::crawl) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
-        self.changes_of(rules).note_same(text);
-    }
-
-    fn changes_of(&mut self, rules: Vec<RuleId>) -> &mut Changes {
-        if self.changes.len() >= CHANGES_MAX && !self.changes.contains_key(&rules) {
-            self.changes.pop_first();
-        }
-        self.changes.entry(rules).or_default()
+        changes_of(&mut self.changes, rules).note_same(text);
     }
 
     /// Counts a page with the words of the one that these rules make it, and whether it shows parts
@@ -1014,6 +1024,14 @@ impl State {
         let rules = united.rules;
         Ok(SetAside::Doubtful(Open { is_held, is_mute, own, by, rules, in_doubt, places }))
     }
+}
+
+/// Returns what is known of how pages differ that these rules make one.
+fn changes_of(of: &mut BTreeMap<Vec<RuleId>, Changes>, rules: Vec<RuleId>) -> &mut Changes {
+    if of.len() >= CHANGES_MAX && !of.contains_key(&rules) {
+        of.pop_first();
+    }
+    of.entry(rules).or_default()
 }
 
 #[cfg(test)]
