@@ -387,8 +387,7 @@ impl State {
         }
         if found == Finding::Failed {
             let (url, key) = (&pair.0, &pair.1);
-            let text = "it shows another page than what stands for it";
-            tracing::debug!(%url, %key, ?known, ?audited, ?wordings, "{text}");
+            tracing::debug!(%url, %key, ?known, ?audited, ?wordings, "it shows another page");
         }
         if found == Finding::Failed
             && is_own
@@ -450,7 +449,6 @@ impl State {
         let url = &told.pair.0;
         let (all, difference) = (told.all_rules(), told.difference());
         let changes_by = self.checks.changes_by(url);
-        let change = known.change_to(audited);
         if found == Finding::Failed {
             // A menu that a view to print has not is more than a short text, and the same on each
             // page; the rows of a list are others on each. The first pair tells neither.
@@ -458,7 +456,8 @@ impl State {
                 && known.has_text_amid_others(audited, changes_by)
                 && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
-            match self.checks.note_around(all.clone(), text, (change, changes_by)) {
+            let change = (known.change_to(audited), changes_by);
+            match self.checks.note_around(all.clone(), text, change) {
                 Some(Words::Label) => found = Finding::Same,
                 Some(_) => return found,
                 None => return Finding::Unclear,
