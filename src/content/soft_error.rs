@@ -84,8 +84,6 @@ const COVERAGE: f64 = 0.8;
 /// Further words that an answer may have where "nothing here" is a template without a word of its
 /// own, as a share of that; of two answers and more it is known by how much they vary.
 const TEMPLATE_PART: f64 = 0.5;
-/// A main text of more words is content, whatever it says.
-const JUNK_WORDS_MAX: u32 = 400;
 
 /// How a host answers nonsense, and what its ordinary pages have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -175,7 +173,8 @@ impl HostErrors {
     /// Judges by what the page says and has.
     fn by_structure(&self, page: &Answer<'_>) -> Option<JunkVerdict> {
         let words = page.analysis.words;
-        if words > JUNK_WORDS_MAX {
+        // Of longer ones none is anything but content, whatever it says.
+        if words > CONSENT_WORDS_MAX {
             return None;
         }
         let said = Said {
@@ -339,6 +338,8 @@ fn pages_showing(classes: &[u32], word: u64) -> u32 {
 
 /// Characters of the longest label: that of a button, or of some in one line.
 const LABEL_CHARS: usize = 60;
+/// Words of the main text of a demand to log in at most.
+const LOGIN_WORDS_MAX: u32 = 120;
 /// Words of its own, links and all, that a demand to log in may have where title or address say
 /// that it is one.
 const WALL_WORDS_MAX: usize = 160;
@@ -346,6 +347,8 @@ const WALL_WORDS_MAX: usize = 160;
 const HINTED_WALL_WORDS_MAX: usize = 60;
 /// The same where nothing does: a form and nothing else, on a host whose other pages have none.
 const BARE_FORM_WORDS_MAX: usize = 15;
+/// Words of the main text at most of a page that says that it has nothing.
+const NOTHING_WORDS_MAX: u32 = 90;
 /// Words of its own in lists of links, of a page that wants consent or found nothing.
 const LINKED_WORDS_MAX: usize = 30;
 /// The same of a page that has nothing and was not searched for.
@@ -398,10 +401,9 @@ impl ShortText {
 
     /// Counts the same in short lines: fields and buttons have labels, sentences speak of them.
     fn labels(&self, phrases: &[&str]) -> usize {
-        let is_said = |phrase: &&&str| {
-            self.lines().any(|line| line.chars().count() <= LABEL_CHARS && says(line, phrase))
-        };
-        phrases.iter().filter(is_said).count()
+        let is_short = |line: &&str| line.chars().count() <= LABEL_CHARS;
+        let labels: Vec<&str> = self.lines().filter(is_short).collect();
+        phrases.iter().filter(|phrase| labels.iter().any(|line| says(line, phrase))).count()
     }
 }
 
@@ -417,6 +419,9 @@ impl Said<'_> {
     }
 
     fn login(&self) -> Option<JunkVerdict> {
+        if self.words > LOGIN_WORDS_MAX {
+            return None;
+        }
         // Where a part of a form stands on most pages, all of it does.
         let everywhere = [LOGIN, CREDENTIALS, ACCOUNT].map(|of| hits(&self.text.furniture, of));
         let on_every_page = everywhere.iter().sum::<usize>() > 0;
@@ -452,7 +457,7 @@ impl Said<'_> {
         };
         // Without markup that names its parts, a page's main text may be what most pages say.
         let few = has_form || self.own.min(self.words as usize) <= 60;
-        let short = self.words <= 120 && few && self.own <= own_max;
+        let short = few && self.own <= own_max;
         (short && asks >= 1 && asks + signs >= 4).then(|| {
             let field = if has_form { "a" } else { "no" };
             let evidence = format!("{field} password field, {signs} signs of a login");
@@ -461,8 +466,14 @@ impl Said<'_> {
     }
 
     fn consent(&self) -> Option<JunkVerdict> {
+        if self.words > CONSENT_WORDS_MAX {
+            return None;
+        }
         let about = self.text.hits(CONSENT);
-        let wants = self.text.labels(AGREE);
+        let wants = if about >= 2 { self.text.labels(AGREE) } else { 0 };
+        if wants == 0 {
+            return None;
+        }
         let elsewhere = self.page.text_seen_elsewhere;
         let said = about + wants + self.head_hits(CONSENT).min(2) + usize::from(elsewhere);
         // A policy explains for pages, a banner stands over a text; a wall wants an answer only.
@@ -472,10 +483,9 @@ impl Said<'_> {
             0 => LINKED_UNDER_BANNER_MAX,
             _ => LINKED_WORDS_MAX,
         };
-        let short = self.words <= CONSENT_WORDS_MAX
-            && self.text.linked <= linked_max
-            && other <= OTHER_PROSE_MAX * if headed { 2 } else { 1 };
-        (short && about >= 2 && wants >= 1 && said >= 5).then(|| {
+        let short =
+            self.text.linked <= linked_max && other <= OTHER_PROSE_MAX * if headed { 2 } else { 1 };
+        (short && said >= 5).then(|| {
             let evidence = format!("{about} of them signs of consent, {wants} of a choice");
             self.verdict(Junk::Consent, evidence)
         })
@@ -487,7 +497,7 @@ impl Said<'_> {
         let searched = asks_for_words(target);
         // A category without goods of its own leads to those below it; a search only suggests.
         let linked_max = if searched { LINKED_WORDS_MAX } else { LINKED_BELOW_MAX };
-        if !asked || self.words > 90 || self.text.linked > linked_max {
+        if !asked || self.words > NOTHING_WORDS_MAX || self.text.linked > linked_max {
             return None;
         }
         let lines = self.text.lines().filter(|line| hits(line, CART) == 0);
@@ -504,8 +514,11 @@ impl Said<'_> {
     }
 
     fn not_there(&self) -> Option<JunkVerdict> {
+        if self.words > NOTHING_WORDS_MAX {
+            return None;
+        }
         let said = 2 * self.head_hits(NOT_THERE).min(2) + self.text.hits(NOT_THERE).min(3);
-        (self.words <= 90 && said >= 4).then(|| {
+        (said >= 4).then(|| {
             self.verdict(Junk::Soft404, "and its heading says that nothing is there".to_owned())
         })
     }
