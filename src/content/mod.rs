@@ -103,7 +103,7 @@ pub use shingle::{
 pub use site_model::{Boilerplate, Room, SAMPLE_PAGES_MAX, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
 pub use word_set::{Overlap, WORDS_KEPT, WordSet};
-pub use wording::{Wording, WordingChange};
+pub use wording::{Kept, Wording, WordingChange};
 pub use words::Words;
 
 use serde::{Deserialize, Serialize};

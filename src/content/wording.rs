@@ -37,6 +37,8 @@ pub struct Wording {
     /// A sum over the blocks but headings, and over the words of these that stand nowhere else on
     /// the page.
     pub but_headings: u32,
+    /// The same without numbers in headings, and with all others the same word.
+    pub masked_but_headings: u32,
 }
 
 /// What is the same at two looks at a page.
@@ -111,14 +113,24 @@ impl Wording {
                 *sum = sum.wrapping_add(of_block as u32).wrapping_add(signs);
             }
             let is_heading = block.kind == BlockKind::Heading;
-            let of_block = if is_heading { 0 } else { whole as u32 };
-            wording.but_headings = wording.but_headings.wrapping_add(of_block).wrapping_add(signs);
+            for (sum, of_block) in [
+                (&mut wording.but_headings, whole),
+                (&mut wording.masked_but_headings, masked_whole),
+            ] {
+                let of_block = if is_heading { 0 } else { of_block as u32 };
+                *sum = sum.wrapping_add(of_block).wrapping_add(signs);
+            }
         }
         if longest < BULK_WORDS_MIN || 3 * longest < 2 * all {
             wording.bulk = 0;
         }
-        let only_there = in_headings_only(words, blocks, spans);
-        wording.but_headings = wording.but_headings.wrapping_add(only_there as u32);
+        for (word, is_number) in in_headings_only(words, blocks, spans) {
+            wording.but_headings = wording.but_headings.wrapping_add(mix(word) as u32);
+            if !is_number {
+                let sum = &mut wording.masked_but_headings;
+                *sum = sum.wrapping_add(mix(word) as u32);
+            }
+        }
         wording
     }
 
@@ -139,7 +151,7 @@ impl Wording {
         match kept {
             Kept::All => self,
             Kept::AllButNumbers => {
-                let but_headings = whole;
+                let but_headings = self.masked_but_headings;
                 Wording { whole, words, but_headings, numbers: 0, figures: 0, ..self }
             }
         }
@@ -201,8 +213,9 @@ fn sum_of(kind: BlockKind, words: impl Iterator<Item = u64>) -> u64 {
     }
 }
 
-/// Returns a sum over the words of the headings of a page that stand in none of its other blocks.
-fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> u64 {
+/// Returns the words of the headings of a page that stand in none of its other blocks, and whether
+/// each is a number.
+fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> Vec<(u64, bool)> {
     let hashes_of = |are_headings: bool| {
         let kind = move |block: &Block<'_>| (block.kind == BlockKind::Heading) == are_headings;
         let blocks = blocks.iter().zip(spans).filter(move |(block, _)| kind(block));
@@ -211,7 +224,7 @@ fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> u64
     let titles = Said::among(hashes_of(true).collect());
     let elsewhere: HashSet<u64> = hashes_of(false).filter(|hash| titles.has(*hash)).collect();
     let only_there = titles.hashes.iter().filter(|hash| !elsewhere.contains(hash));
-    only_there.fold(0, |sum: u64, hash| sum.wrapping_add(mix(*hash)))
+    only_there.map(|hash| (*hash, Words::is_number_hash(*hash))).collect()
 }
 
 /// Parts of an address that are looked at, and words of each.
@@ -400,6 +413,16 @@ mod tests {
                 .is_same(&label("Reply to Writer (cancel, leave)"))
         );
         assert!(!label("Leave a reply to Smith").is_same(&label("Leave a reply to Jones")));
+        // So it is where each look shows another number of readers.
+        let counted = |title: &str, readers: &str| {
+            let blocks = [comments, readers, "of 7 are here"].map(Block::paragraph);
+            of("/p", &[&[heading(title)], &blocks[..]].concat())
+        };
+        let plain = counted("Leave a comment", "40");
+        let kept = plain.kept_at(&counted("Leave a comment", "41")).unwrap();
+        let (plain, of_kept) = (plain.of_kept(kept), |title| counted(title, "42").of_kept(kept));
+        assert!(plain.differs_in_headings_alone(&of_kept("Leave a reply to Reader")));
+        assert!(!plain.differs_in_headings_alone(&of_kept("Leave a reply to Smith")));
     }
 
     #[test]

@@ -16,9 +16,10 @@ use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::{Asker, PROBES_MAX, ProbeFlight};
 use super::learner::Tell;
 use super::state::State;
+use super::visit::PageFacts;
 use crate::clock::Timestamp;
-use crate::content::Wording;
-use crate::db::families::{seen, suppressed, urls};
+use crate::content::{Kept, WordSet, Wording};
+use crate::db::families::{seen, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words};
 use crate::frontier::{UrlRecord, UrlState};
@@ -37,7 +38,25 @@ const FAR_BETTER: u32 = 2;
 const LOOKS_KEPT: usize = 64;
 
 /// What a look at a page showed.
-pub(super) type Look = (Fetched, Marks);
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) shown: Fetched,
+    pub(super) marks: Marks,
+    /// Its words, or a known part of them.
+    pub(super) words: Option<WordSet>,
+}
+
+impl Look {
+    /// Returns what a visit showed, given what is known of the page that it led to, if any.
+    pub(super) fn of(shown: Fetched, facts: Option<&PageFacts>) -> Look {
+        let analysis = facts.and_then(|facts| facts.analysis.as_ref());
+        Look {
+            shown,
+            marks: facts.map(Marks::of).unwrap_or_default(),
+            words: analysis.map(|analysis| analysis.word_set.clone()),
+        }
+    }
+}
 
 /// Second looks at pages that stand for others: one look serves all doubts of that time.
 #[derive(Debug, Default)]
@@ -53,16 +72,16 @@ impl Looks {
     fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Look> {
         self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);
         let mut looks = self.shown.iter().rev();
-        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., look)| *look)
+        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., look)| look.clone())
     }
 
     /// Notes what a look showed; returns the audits that waited for it.
-    fn end(&mut self, page: Fingerprint, look: Look, now: Timestamp) -> Vec<Audited> {
-        if matches!(look.0, Fetched::Page { .. }) {
+    fn end(&mut self, page: Fingerprint, look: &Look, now: Timestamp) -> Vec<Audited> {
+        if matches!(look.shown, Fetched::Page { .. }) {
             if self.shown.len() >= LOOKS_KEPT {
                 self.shown.pop_front();
             }
-            self.shown.push_back((now, page, look));
+            self.shown.push_back((now, page, look.clone()));
         }
         self.awaiting.remove(&page).unwrap_or_default()
     }
@@ -81,6 +100,8 @@ pub(super) struct Leads<'a> {
     pub(super) parts: Option<u64>,
     /// What it says, word for word.
     pub(super) wording: Option<Wording>,
+    /// Its words, or a known part of them.
+    pub(super) words: Option<&'a WordSet>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -99,8 +120,16 @@ pub(super) struct Audited {
     led_to: Vec<Fingerprint>,
     /// Which parts the one that stands for it shows, if this one shows others that are new.
     lacks: Option<u64>,
-    /// What the one that stands for it says, and this one, if that is not the same word for word.
+    /// What the one that stands for it says, and this one, if that is not the same word for word;
+    /// without numbers where these are likely those of a counter.
     wordings: Option<(Wording, Wording)>,
+    /// What the one that stands for it says, all of it, and its template.
+    stood: (Option<Wording>, u64),
+    /// Its words, or a known part of them, while a second look is awaited.
+    words: Option<WordSet>,
+    /// It lacks what stands around the text of the one that stands for it, and says nothing that
+    /// this does not say.
+    says_no_more: bool,
     /// What the one that stands for it had shown.
     known: Fetched,
     /// True if what the rules rewrite is the URL that was fetched.
@@ -206,7 +235,13 @@ impl State {
         let are_others = |(theirs, own): &(Wording, Wording)| {
             theirs.change_to(own).is_some() && !(has_words && theirs.differs_in_headings_alone(own))
         };
-        let wordings = marks.wording.zip(leads.wording).filter(are_others);
+        let template = set.template_of(key);
+        let kept = match self.checks.is_taken_to_have_counter(url, template) {
+            true => Kept::AllButNumbers,
+            false => Kept::All,
+        };
+        let of_kept = |(theirs, own): (Wording, Wording)| (theirs.of_kept(kept), own.of_kept(kept));
+        let wordings = marks.wording.zip(leads.wording).map(of_kept).filter(are_others);
         let pair = (rewritten, key.clone());
         let mut told = Audited {
             rules,
@@ -217,6 +252,9 @@ impl State {
             led_to,
             lacks,
             wordings,
+            stood: (marks.wording, template),
+            words: None,
+            says_no_more: false,
             known,
             is_own,
             by,
@@ -238,7 +276,9 @@ impl State {
         // two are much alike, unless it is known how far the pages of this site change.
         // A page that came before the model of its site may have more words than were told then, or
         // a main text that was not known.
-        let is_distrusted = set.distrusts(&told.rules) && !known.is_mute();
+        // That the one has all that the other says is seen by a second look alone.
+        let may_say_more = !leads_on && known.may_say_more_than(audited, changes_by);
+        let is_distrusted = set.distrusts(&told.rules) && !known.is_mute() && !may_say_more;
         let doubt = match differs {
             true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
             false => {
@@ -252,8 +292,16 @@ impl State {
                 (asks || may_tell || told.lacks.is_some()).then_some(Doubt::LooksTwice)
             }
         };
+        if doubt == Some(Doubt::LooksTwice) {
+            let (has_wordings, lacks) = (told.wordings.is_some(), told.lacks.is_some());
+            tracing::debug!(
+                %url, differs, is_other, is_distrusted, has_wordings, lacks, changes_by,
+                "what stands for it is looked at again"
+            );
+        }
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
+                told.words = leads.words.cloned();
                 self.look_twice(batch, &record.url, told, now)?;
             }
             Some(Doubt::LooksTwice) => self.tell_unsettled(told, now)?,
@@ -331,8 +379,8 @@ impl State {
     ) -> Result<(), DbError> {
         let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
         let page = stands.fingerprint();
-        if let Some(shown) = self.looks.lately(page, now) {
-            return self.tell_verified(told, shown, now);
+        if let Some(look) = self.looks.lately(page, now) {
+            return self.tell_verified(told, &look, now);
         }
         let awaiting = self.looks.awaiting.entry(page).or_default();
         if awaiting.len() >= AWAITING_MAX {
@@ -368,12 +416,13 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let is_put_off = told.wordings.is_some()
+            && !told.says_no_more
             && self.checks.is_unknown(&told.pair.0)
             && !self.has_label(&told);
         let found = found.unwrap_or_else(|| told.known.judged_by(told.audited));
         let mut found = self.judged_by_words(&told, found);
         let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
-        let Audited { known, is_own, by, .. } = told;
+        let Audited { known, is_own, by, leads_on, .. } = told;
         if found == Finding::Same && is_put_off {
             found = Finding::Unclear;
         }
@@ -387,7 +436,9 @@ impl State {
         }
         if found == Finding::Failed {
             let (url, key) = (&pair.0, &pair.1);
-            tracing::debug!(%url, %key, ?known, ?audited, ?wordings, "it shows another page");
+            tracing::debug!(
+                %url, %key, ?known, ?audited, ?wordings, leads_on, "it shows another page"
+            );
         }
         if found == Finding::Failed
             && is_own
@@ -417,8 +468,7 @@ impl State {
             rules = vec![rule];
         }
         if found == Finding::Failed {
-            let is_of_several = suppressed::count_of(&self.db, by, 1)? > 0;
-            self.checks.note_failed(&rules, (&pair.0, &pair.1), is_of_several);
+            self.note_failed(&rules, (&pair.0, &pair.1), by)?;
         }
         if found == Finding::Same {
             self.checks.note_agreed(&rules, by, (&pair.0, &pair.1));
@@ -447,6 +497,9 @@ impl State {
     fn judged_by_words(&mut self, told: &Audited, mut found: Finding) -> Finding {
         let Audited { known, audited, .. } = *told;
         let url = &told.pair.0;
+        if told.says_no_more {
+            return found;
+        }
         let (all, difference) = (told.all_rules(), told.difference());
         let changes_by = self.checks.changes_by(url);
         if found == Finding::Failed {
@@ -457,7 +510,9 @@ impl State {
                 && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
-            match self.checks.note_around(all.clone(), text, change) {
+            let said = self.checks.note_around(all.clone(), text, change);
+            tracing::debug!(%url, ?said, "it differs around its text");
+            match said {
                 Some(Words::Label) => found = Finding::Same,
                 Some(_) => return found,
                 None => return Finding::Unclear,
@@ -470,7 +525,9 @@ impl State {
         if self.checks.has_stood_still(url)
             && let Some((text, difference)) = difference
         {
-            return match self.checks.note_words(all, text, (difference, changes_by)) {
+            let said = self.checks.note_words(all, text, (difference, changes_by));
+            tracing::debug!(%url, ?said, "it differs on a site that stands still");
+            return match said {
                 Words::Label => found,
                 // By which words others differ may be a matter of how each was asked for.
                 Words::Unknown | Words::Other => Finding::Unclear,
@@ -489,7 +546,9 @@ impl State {
         let is_much =
             known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
         let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
-        match self.checks.note_words(all, text, (Difference::from(change), changes_by)) {
+        let said = self.checks.note_words(all, text, (Difference::from(change), changes_by));
+        tracing::debug!(%url, ?said, is_much, is_beside, "it has words of its own");
+        match said {
             Words::Label => Finding::Same,
             Words::Own if is_beside => Finding::Unclear,
             Words::Own => Finding::Failed,
@@ -590,17 +649,23 @@ impl State {
     fn tell_verified(
         &mut self,
         mut told: Audited,
-        (now_shown, marks): Look,
+        look: &Look,
         now: Timestamp,
     ) -> Result<(), DbError> {
+        let Look { shown: now_shown, marks, .. } = *look;
         if let Some(before) = told.lacks {
             // Where it shows others at each look, that says nothing.
             let is_stable = marks.parts == Some(before);
             self.checks.parts_at_two_looks(&told.pair.0, is_stable);
             told.lacks = told.lacks.filter(|_| is_stable);
         }
+        let has_counter = self.checks.has_counter(told.stood.1);
         told.wordings = told.wordings.and_then(|(before, own)| {
-            let kept = before.kept_at(&marks.wording?)?;
+            let kept = match before.kept_at(&marks.wording?)? {
+                // The view that stands for it may be without what others of them count.
+                Kept::All if before.numbers == 0 && has_counter => Kept::AllButNumbers,
+                kept => kept,
+            };
             let (before, own) = (before.of_kept(kept), own.of_kept(kept));
             before.change_to(&own).map(|_| (before, own))
         });
@@ -622,12 +687,21 @@ impl State {
             let differs = is_stable && told.differs_from(now_shown, changes_by)
                 || holds && now_shown.differs_around(told.audited)
                 || beyond(known) && beyond(now_shown);
-            let found = differs.then_some(Finding::Failed);
+            let words = look.words.as_ref().zip(told.words.as_ref());
+            let common = words.map(|(words, own)| words.overlap(own));
+            told.says_no_more = !told.leads_on
+                && common.is_some_and(|of| now_shown.says_more_than(told.audited, of, changes_by));
+            let found = match differs {
+                _ if told.says_no_more => Some(Finding::Same),
+                true => Some(Finding::Failed),
+                false => None,
+            };
             self.tell_audited(Audited { known: now_shown, ..told }, found, now)
         } else if !is_page {
             self.tell_unsettled(told, now)
         } else if !told.known.is_contradicted_by(now_shown) {
-            self.tell_audited(told, None, now)
+            let is_noise = told.known.changes_as_much(now_shown, told.audited);
+            self.tell_audited(told, is_noise.then_some(Finding::Unclear), now)
         } else {
             Ok(())
         }
@@ -643,8 +717,14 @@ impl State {
         look: Look,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        for audited in self.looks.end(page, look, now) {
-            self.tell_verified(audited, look, now)?;
+        let waited = self.looks.end(page, &look, now);
+        if let Some((Some(before), template)) = waited.first().map(|audited| audited.stood)
+            && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
+        {
+            self.checks.kept_at_two_looks(template, kept);
+        }
+        for audited in waited {
+            self.tell_verified(audited, &look, now)?;
         }
         Ok(())
     }
@@ -700,6 +780,14 @@ mod tests {
     /// Returns a rule in force after the audit of a page that has some words more than the one that
     /// stands for it, which at a second look came to this.
     fn audited_beside(now_shown: Fetched) -> Rule {
+        let (known, audited) = (page(0..300), page(0..340));
+        assert!(known.differs_from(audited));
+        audited_as(known, audited, now_shown)
+    }
+
+    /// Returns a rule in force after the audit of a page, given what had stood for it, and what
+    /// that shows at a second look.
+    fn audited_as(known: Fetched, audited: Fetched, now_shown: Fetched) -> Rule {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
         let mut state = open(&env, logs.path(), now);
@@ -709,8 +797,6 @@ mod tests {
         book.import(vec![rule]);
         assert!(book.enforce(id, "as the test says", now));
         state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
-        let (known, audited) = (page(0..300), page(0..340));
-        assert!(known.differs_from(audited));
         let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
         let is_own = true;
         let rules = vec![id];
@@ -726,11 +812,14 @@ mod tests {
             led_to,
             lacks,
             wordings: None,
+            stood: (None, 0),
+            words: None,
+            says_no_more: false,
             known,
             is_own,
             by,
         };
-        state.tell_verified(told, (now_shown, Marks::default()), now).unwrap();
+        state.tell_verified(told, &Look::of(now_shown, None), now).unwrap();
         state.tell(Tell::Show);
         let shown = state.said.iter().find_map(|said| match said {
             Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
@@ -750,6 +839,33 @@ mod tests {
         }
         assert_eq!(audited_beside(page(0..300)).evidence.audits_failed, 1, "it stands still");
         assert_eq!(audited_beside(page(0..340)).evidence.audits_same, 1, "it has changed");
+    }
+
+    impl From<(Fetched, Marks)> for Look {
+        fn from((shown, marks): (Fetched, Marks)) -> Look {
+            Look { shown, marks, words: None }
+        }
+    }
+
+    /// Items of chance stood beside the short texts of a shop, others at each look. Two looks at
+    /// one page were not so unlike that it had certainly changed, a third one was.
+    #[test]
+    fn what_differs_from_a_page_as_its_own_looks_do_is_no_evidence() {
+        let shown = |own: u64, chance: u64| {
+            let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
+            let bag = Some(Bag::of(words.clone()));
+            let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+            Fetched::Page { text, digest: None, bag, junk: false }
+        };
+        let (known, audited) = (shown(60, 1), shown(45, 2));
+        assert!(known.is_contradicted_by(audited));
+        let counted = |now_shown: Fetched| {
+            assert!(!known.is_contradicted_by(now_shown));
+            let evidence = audited_as(known, audited, now_shown).evidence;
+            (evidence.audits_same, evidence.audits_failed)
+        };
+        assert_eq!(counted(shown(60, 3)), (0, 0), "its looks differ by as much");
+        assert_eq!(counted(known), (0, 1), "it stands still");
     }
 
     /// A state with two rules, of which one is on trial, and a page that stands for its forms.
@@ -819,10 +935,11 @@ mod tests {
             self.look_at((shown, Marks::default()))
         }
 
-        fn look_at(&mut self, look: Look) -> [(u32, u32); 2] {
+        fn look_at(&mut self, look: impl Into<Look>) -> [(u32, u32); 2] {
+            let look = look.into();
             while let Some(number) = self.state.probes.keys().next().copied() {
                 let flight = self.state.probes.remove(&number).unwrap();
-                self.state.probe_came_to(flight.asker, look, self.now).unwrap();
+                self.state.probe_came_to(flight.asker, look.clone(), self.now).unwrap();
             }
             self.state.looks = Looks::default();
             self.known()
@@ -1121,6 +1238,41 @@ mod tests {
         assert!(agreed == 0 && against >= 2, "{agreed} {against}");
     }
 
+    /// Views to print lacked what stands beside each post of a topic, others on each, and their
+    /// rule fell for it.
+    #[test]
+    fn a_form_that_says_nothing_more_than_its_page_is_no_other_page() {
+        let text = |page: u64| page * 1_000..page * 1_000 + 100;
+        let shown = |page: u64, around: std::ops::Range<u64>| {
+            let sketch = Sketch::of_shingles(text(page)).map_or(Text::Unknown, Text::Main);
+            let bag = Some(Bag::of(text(page).chain(around.clone())));
+            let said: Vec<String> = text(page).chain(around).map(|n| format!("word{n}x")).collect();
+            let words = Some(WordSet::of_text(&said.join(" ")));
+            let shown = Fetched::Page { text: sketch, digest: None, bag, junk: false };
+            Look { shown, marks: Marks::default(), words }
+        };
+        // Which words stand around the text of each form; returns how many agreed and did not.
+        let forms = |around: &dyn Fn(u64) -> std::ops::Range<u64>, leads_on: bool| {
+            let whole = |page: u64| shown(page, page * 1_000_000..page * 1_000_000 + 150);
+            let mut bench = Bench::new("http://a.example/d?id=0", done(whole(0).shown, false));
+            for page in 1..10 {
+                let by = format!("http://a.example/d?id={page}");
+                bench.hold(&by, done(whole(page).shown, false));
+                let form = shown(page, around(page));
+                let leads = Leads { words: form.words.as_ref(), ..Leads::default() };
+                let leads = Leads { new: u64::from(leads_on), ..leads };
+                bench.fetch_leading(&format!("{by}&sid=1"), form.shown, leads);
+                bench.look_at(whole(page));
+            }
+            bench.known()[0]
+        };
+        assert_eq!(forms(&|_| 0..0, false), (8, 0), "at one of them nothing is looked at again");
+        let fell = |(agreed, against)| agreed == 0 && against >= 2;
+        assert!(fell(forms(&|_| 0..0, true)), "they lead to what nothing else does");
+        let others = |page: u64| 7_000_000 + page * 1_000..7_000_060 + page * 1_000;
+        assert!(fell(forms(&others, false)), "each has a list of its own");
+    }
+
     /// The doses for a child, in a table of the same words, were no evidence of anything, and what
     /// agreed beside them proved the rule that hid them.
     #[test]
@@ -1160,6 +1312,42 @@ mod tests {
         assert!(agreed >= 7, "what all forms say is how they were asked for: {agreed}");
         let clock = |page| vec![page * 77, page * 77 + 1];
         assert!(forms(&others, &clock).1 <= 1, "they are others at each look");
+    }
+
+    /// On a site with a counter on each page each audit took two fetches, since the numbers of the
+    /// first two were never the same; and a label beside them was none.
+    #[test]
+    fn a_counter_on_each_page_asks_for_a_second_look_at_few_of_them() {
+        let shown = |page: u64, count: u64| {
+            let words = page * 1_000..page * 1_000 + 300;
+            let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+            let bag = Some(Bag::of(words.chain([count])));
+            let marks = Marks { wording: Some(says(page, &[count])), parts: None };
+            (Fetched::Page { text, digest: None, bag, junk: false }, marks)
+        };
+        // Second looks at forty pages, and how many forms agreed.
+        let looks = |count: &dyn Fn(u64) -> u64| {
+            let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 0).0, false));
+            let mut looks = 0;
+            for page in 1..41 {
+                let by = format!("http://a.example/d?id={page}");
+                let (known, marks) = shown(page, count(3 * page));
+                let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+                became.evidence = evidence(&known, false, marks);
+                bench.hold(&by, UrlState::Done(became));
+                let (other, Marks { wording, .. }) = shown(page, count(3 * page + 1));
+                let leads = Leads { wording, ..Leads::default() };
+                bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+                looks += bench.state.probes.len();
+                bench.look_at(shown(page, count(3 * page + 2)));
+            }
+            (looks, bench.known()[0])
+        };
+        let (none, all) = looks(&|_| 7);
+        assert_eq!((none, all), (0, (40, 0)), "the same each time");
+        let (few, agreed) = looks(&|n| 1_000_000 + n);
+        assert!((3..10).contains(&few), "{few}");
+        assert_eq!(agreed, (40, 0));
     }
 
     /// Each view to print was another page than the one with the menus, and its rule fell.
@@ -1330,7 +1518,7 @@ mod tests {
         assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
         let number = *bench.state.probes.keys().next().unwrap();
         let flight = bench.state.probes.remove(&number).unwrap();
-        bench.state.probe_came_to(flight.asker, (other, Marks::default()), bench.now).unwrap();
+        bench.state.probe_came_to(flight.asker, Look::of(other, None), bench.now).unwrap();
         let mut audit = |tail: &str, now: u64| {
             bench.now = Timestamp::from_millis(now);
             let form = format!("http://a.example/d?id=7&sid={tail}");

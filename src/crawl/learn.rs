@@ -129,7 +129,8 @@ impl State {
             let Marks { parts, wording } = Marks::of(facts);
             let parts = parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
-            let leads = Leads { redirect, new: news.urls, led_to, parts, wording };
+            let words = facts.analysis.as_ref().map(|analysis| &analysis.word_set);
+            let leads = Leads { redirect, new: news.urls, led_to, parts, wording, words };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
@@ -205,11 +206,11 @@ impl State {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        let shown = (fetched, facts.map(Marks::of).unwrap_or_default());
+        let look = Look::of(fetched, facts);
         if let Asker::Audit(page) = asker {
-            self.note_second_look(batch, page, shown)?;
+            self.note_second_look(batch, page, (look.shown, look.marks))?;
         }
-        self.probe_came_to(asker, shown, now)
+        self.probe_came_to(asker, look, now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.
@@ -223,7 +224,7 @@ impl State {
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
             Some(flight) => {
-                self.probe_came_to(flight.asker, (Fetched::Forbidden, Marks::default()), now)
+                self.probe_came_to(flight.asker, Look::of(Fetched::Forbidden, None), now)
             }
             None => Ok(()),
         }
@@ -232,12 +233,13 @@ impl State {
     pub(super) fn probe_came_to(
         &mut self,
         asker: Asker,
-        (fetched, marks): Look,
+        look: Look,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
+        let fetched = look.shown;
         let (id, is_reference) = match asker {
             Asker::Rule { id, is_reference } => (id, is_reference),
-            Asker::Audit(page) => return Ok(self.looked_at(page, (fetched, marks), now)?),
+            Asker::Audit(page) => return Ok(self.looked_at(page, look, now)?),
             // What a host may not be asked says nothing about how it answers.
             Asker::Host { .. } => return Ok(()),
         };
@@ -350,7 +352,7 @@ impl State {
             if self.may_be_probed(&url)? {
                 self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })?;
             } else {
-                self.probe_came_to(asker, (Fetched::Forbidden, Marks::default()), now)?;
+                self.probe_came_to(asker, Look::of(Fetched::Forbidden, None), now)?;
             }
         }
         Ok(())

@@ -21,7 +21,6 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
-use super::judge::Look;
 use super::state::State;
 use super::steer::Job;
 use crate::db::families::{suppressed, urls};
@@ -146,7 +145,11 @@ fn has_gone(known: Fetched, now: Fetched) -> bool {
 impl State {
     /// Takes note of what a URL shows, where rules are learned. Returns true for a page that
     /// passes.
-    pub(super) fn note_shown(&mut self, url: Fingerprint, (shown, marks): Look) -> bool {
+    pub(super) fn note_shown(
+        &mut self,
+        url: Fingerprint,
+        (shown, marks): (Fetched, Marks),
+    ) -> bool {
         if !self.learner.is_on() {
             return false;
         }
@@ -164,7 +167,7 @@ impl State {
         &mut self,
         batch: &mut Batch,
         page: Fingerprint,
-        now_shown: Look,
+        now_shown: (Fetched, Marks),
     ) -> Result<(), DbError> {
         let Some((known, marks)) = self.evidence_at(page)? else { return Ok(()) };
         if !has_gone(known, now_shown.0) || self.passing.walks >= WALKS_MAX {

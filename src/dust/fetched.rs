@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::evidence::{Page, Text};
 use super::sketch::{Likeness, Sketch};
 use super::validate::Finding;
-use crate::content::{Bag, Change};
+use crate::content::{Bag, Change, Overlap};
 
 /// A shorter main text than this may be missing from a page by chance.
 const SUBSTANTIAL_SHINGLES: u32 = 24;
@@ -173,6 +173,29 @@ impl Fetched {
         let more_max = (OWN_WORDS_MAX + changes_by).min(TITLE_WORDS_MAX);
         texts.is_some_and(|(a, b)| a.abs_diff(b) <= more_max)
             && agreement(self, other) == Finding::Same
+    }
+
+    /// Returns true where two pages have one main text, and so many words are around it in one of
+    /// them alone that the other may lack them, and say nothing of its own.
+    pub(crate) fn may_say_more_than(self, form: Fetched, changes_by: u32) -> bool {
+        self.has_text_amid_others(form, changes_by)
+            && self.differing(form) > TITLE_WORDS_MAX + noise_of(changes_by)
+    }
+
+    /// Returns true where it is so, and the form has no more words of its own than a label, beside
+    /// what the pages of their site change by from one look to the next: a view to print lacks the
+    /// menus, and the lists beside the text that are others on each page. `words` is what the two
+    /// have in common, this page first.
+    pub(crate) fn says_more_than(self, form: Fetched, words: Overlap, changes_by: u32) -> bool {
+        let own_max = f64::from(OWN_WORDS_MAX + noise_of(changes_by));
+        self.may_say_more_than(form, changes_by) && words.second_only <= own_max
+    }
+
+    /// Returns true where a page that shows other words at each look differs from another one by
+    /// no more of them than from itself: items of chance beside a short text.
+    pub(crate) fn changes_as_much(self, later: Fetched, other: Fetched) -> bool {
+        let words = self.differing(later);
+        words > CLOCK_WORDS_MAX && self.differing(other) <= noise_of(words)
     }
 
     /// Returns by which words two pages of one text differ, where these are more than a label has

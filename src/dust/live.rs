@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::apply::{Form, HashedMap, SiteRules};
 use super::items::{Items, NO_ITEMS};
-use super::proven::{NAMES, Places, Proven, VIEW, places};
+use super::proven::{FIRST, NAMES, Places, Proven, VIEW, places};
 use super::rule::{Rule, RuleError, RuleId};
 use super::sketch::mix;
 use super::validate::Settings;
@@ -215,14 +215,19 @@ impl RuleSet {
         rules: Vec<Arc<Rule>>,
     ) -> Result<RuleSet, RuleError> {
         self.version = version;
-        if let Some(before) = self.sites.remove(&hash_of(site)) {
-            for id in before.ids.iter() {
-                self.rules.remove(id);
-            }
+        let before = self.sites.remove(&hash_of(site));
+        for id in before.iter().flat_map(|before| before.ids.iter()) {
+            self.rules.remove(id);
         }
         if !rules.is_empty() {
             let of_site: Vec<&Rule> = rules.iter().map(|rule| &**rule).collect();
-            self.sites.insert(hash_of(site), OfSite::compile(site, &of_site)?);
+            // With each audit it changes how far rules are trusted, and seldom which they are.
+            let is_known = |before: &OfSite| before.ids.iter().eq(of_site.iter().map(|of| &of.id));
+            let of = match before.filter(is_known) {
+                Some(before) => OfSite { items: Arc::default(), ..before },
+                None => OfSite::compile(site, &of_site)?,
+            };
+            self.sites.insert(hash_of(site), of);
         }
         for rule in rules {
             self.rules.insert(rule.id, Known { rule, standing: None, is_doubted: false });
@@ -364,6 +369,13 @@ impl RuleSet {
     pub(crate) fn view_of(&self, url: &CrawlUrl) -> u64 {
         let here = self.places_of(url);
         mix(here[NAMES]) ^ here[VIEW]
+    }
+
+    /// Returns a name of the template that a page is likely made by: the first directory of its
+    /// path, and what its parameters are called.
+    pub(crate) fn template_of(&self, url: &CrawlUrl) -> u64 {
+        let here = self.places_of(url);
+        mix(here[FIRST]) ^ here[NAMES]
     }
 
     /// Returns names of the places and values of a URL in and for which one of these rules is not

@@ -39,6 +39,7 @@ pub(super) const AGREED_BEFORE: f64 = 1.5;
 /// Kinds of places: names of parameters, first directory, second directory, view.
 const KINDS: usize = 4;
 pub(super) const NAMES: usize = 0;
+pub(super) const FIRST: usize = 1;
 pub(super) const VIEW: usize = 3;
 
 /// The view of a URL that names none: no place in which a rule is proved or fails.

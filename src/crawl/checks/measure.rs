@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Checks, FORMS_AUDITED, MEASURED_MAX, STEP_MAX, Why};
+use super::{Checks, Extent, FORMS_AUDITED, MEASURED_MAX, STEP_MAX, Why};
 use crate::clock::Timestamp;
 use crate::crawl::evidence::evidence_of;
 use crate::crawl::state::State;
@@ -31,6 +31,11 @@ const FAILED_MAX: usize = 4;
 /// parts that no rule of places knows, is met by this and not by chance.
 const GAP: usize = 16;
 const GAP_AFTER_FAILURE: usize = 4;
+
+/// The same where pages show less than a half of what those of the rule do at the median, and less
+/// than a quarter: what shows the first lines of a text, and links to a view of all of it, is no
+/// kind of its own by its address.
+const GAPS_OF_SHORT: [usize; 2] = [8, 2];
 
 /// Pages of one kind that are looked at for that at most: where there are more, gaps are wider. Of
 /// one kind are forms with one value, where all are the only one of their page, or none is.
@@ -94,6 +99,8 @@ struct Failure {
     is_of_several: bool,
     /// By what it differs from its key.
     part: u32,
+    /// How much that shows which stood for it.
+    extent: Option<Extent>,
 }
 
 /// Where a rule has failed.
@@ -107,9 +114,14 @@ pub(super) struct Failed {
 
 impl Failed {
     /// Returns how much a URL is like one of those that failed: whether both are one of several
-    /// forms, or neither is; how many of its parameters that has too; and how far their paths are
-    /// the same.
-    fn likeness(&self, url: &CrawlUrl, is_of_several: bool) -> (bool, usize, usize) {
+    /// forms, or neither is; how many of its parameters that has too; whether what stands for both
+    /// shows as much; and how far their paths are the same.
+    fn likeness(
+        &self,
+        url: &CrawlUrl,
+        is_of_several: bool,
+        extent: Option<Extent>,
+    ) -> (bool, usize, bool, usize) {
         let parameters = |url: &CrawlUrl| -> BTreeSet<String> {
             let query = url.as_url().query().unwrap_or_default();
             query::parameters(query).map(str::to_owned).collect()
@@ -119,20 +131,24 @@ impl Failed {
             let shared = parameters(&other.url).intersection(&own).count();
             let paths = url.path().bytes().zip(other.url.path().bytes());
             let path = paths.take_while(|(a, b)| a == b).count();
-            (other.is_of_several == is_of_several, shared, path)
+            let shows_as_much = match (other.extent, extent) {
+                (Some(Extent::Words(a)), Some(Extent::Words(b))) => a.max(b) < 2 * a.min(b),
+                (a, b) => a == b,
+            };
+            (other.is_of_several == is_of_several, shared, shows_as_much, path)
         };
         self.last.iter().map(like).max().unwrap_or_default()
     }
 }
 
 impl Checks {
-    /// Notes that a URL, given with its key, is another page than rules had it, and whether other
-    /// forms of what stood for it are hidden.
-    pub(in crate::crawl) fn note_failed(
+    /// Notes that a URL, given with its key, is another page than rules had it, whether other forms
+    /// of what stood for it are hidden, and how much that shows.
+    fn note_failed(
         &mut self,
         rules: &[RuleId],
         (url, key): (&CrawlUrl, &CrawlUrl),
-        is_of_several: bool,
+        (is_of_several, extent): (bool, Option<Extent>),
     ) {
         let part = own_part(url, key);
         for rule in rules {
@@ -143,29 +159,34 @@ impl Checks {
             if failed.last.len() >= FAILED_MAX {
                 failed.last.pop_front();
             }
-            failed.last.push_back(Failure { url: url.clone(), is_of_several, part });
+            failed.last.push_back(Failure { url: url.clone(), is_of_several, part, extent });
             let near = self.measuring.remove(rule).map_or(0, |measuring| measuring.near.len());
             self.owe_neighbours(*rule, NEIGHBOURS + near);
         }
     }
 
     /// Takes out of the URLs that a rule hides those most like the ones that turned out to be other
-    /// pages, as many as are owed for these, given how many forms of each page it hides.
+    /// pages, as many as are owed for these, given how many forms of each page it hides and how
+    /// much that shows.
     fn take_neighbours(
         &mut self,
         rule: RuleId,
         hidden: &mut Vec<(CrawlUrl, Row)>,
-        forms: &HashMap<Fingerprint, usize>,
+        pages: &HashMap<Fingerprint, (usize, Option<Extent>)>,
     ) -> VecDeque<(Fingerprint, Fingerprint)> {
         let Some(failed) = self.failed.get_mut(&rule) else { return VecDeque::new() };
         let owed = std::mem::take(&mut failed.owed).min(hidden.len());
         if owed > 0 {
             hidden.sort_by_cached_key(|(url, row)| {
-                let is_of_several = forms.get(&row.2).is_some_and(|forms| *forms > 1);
-                (Reverse(failed.likeness(url, is_of_several)), row.1)
+                let (forms, extent) = pages.get(&row.2).copied().unwrap_or_default();
+                (Reverse(failed.likeness(url, forms > 1, extent)), row.1)
             });
         }
         hidden.drain(..owed).map(|(_, (_, url, by))| (url, by)).collect()
+    }
+
+    fn owes_neighbours(&self, rule: RuleId) -> bool {
+        self.failed.get(&rule).is_some_and(|failed| failed.owed > 0)
     }
 
     /// Notes how many URLs are still to be fetched that are like those that failed.
@@ -177,6 +198,22 @@ impl Checks {
 }
 
 impl State {
+    /// Notes that a URL, given with its key, is another page than the one that rules had for it.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn note_failed(
+        &mut self,
+        rules: &[RuleId],
+        pair: (&CrawlUrl, &CrawlUrl),
+        by: Fingerprint,
+    ) -> Result<(), DbError> {
+        let is_of_several = suppressed::count_of(&self.db, by, 1)? > 0;
+        let extent = self.extent_of(by)?;
+        self.checks.note_failed(rules, pair, (is_of_several, extent));
+        Ok(())
+    }
+
     /// Fetches what a rule in force suppressed last; and more of what it hides, where its site has
     /// turned out to be one on which rules fail, or its last audits raised a doubt; first what
     /// would not be suppressed by what is known of its place by now.
@@ -280,7 +317,14 @@ impl State {
         }
         let mut forms: HashMap<Fingerprint, usize> = HashMap::new();
         hidden.iter().for_each(|(_, row)| *forms.entry(row.2).or_default() += 1);
-        let near = self.checks.take_neighbours(rule, &mut hidden, &forms);
+        let mut near = VecDeque::new();
+        if self.checks.owes_neighbours(rule) {
+            let mut pages = HashMap::new();
+            for (page, forms) in &forms {
+                pages.insert(*page, (*forms, self.extent_of(*page)?));
+            }
+            near = self.checks.take_neighbours(rule, &mut hidden, &pages);
+        }
         // The first one is what came last.
         let spread =
             if done > 0 { self.take_spread(set, rule, &mut hidden)? } else { VecDeque::new() };
@@ -322,12 +366,12 @@ impl State {
         for (form, (_, url, by)) in hidden.iter() {
             forms.entry(*by).or_default().push((form, *url));
         }
-        // What pages are called, their forms, which they are, and whether they are thin.
-        let mut pages: Vec<(Vec<u8>, Vec<Form>, Fingerprint, bool)> = Vec::new();
+        // What pages are called, their forms, which they are, and how much they show.
+        let mut pages: Vec<(Vec<u8>, Vec<Form>, Fingerprint, Extent)> = Vec::new();
         for (by, forms) in forms {
             let known = agreed.remove(&by).unwrap_or_default();
             let Some(page) = self.url_of(by)? else { continue };
-            let Some(is_thin) = self.tells_though_thin(by)? else { continue };
+            let Some(extent) = self.extent_of(by)? else { continue };
             let part_of = |form: &CrawlUrl| {
                 let key = set.canonize(form).key;
                 // Where it is its own key, rules change what stands for it.
@@ -335,14 +379,23 @@ impl State {
             };
             let forms = forms.into_iter().map(|(form, url)| (part_of(form), Some(url)));
             let forms = forms.chain(known.iter().map(|part| (*part, None))).collect();
-            pages.push((in_natural_order(page.path_and_query()), forms, by, is_thin));
+            pages.push((in_natural_order(page.path_and_query()), forms, by, extent));
         }
         for (by, known) in agreed.into_iter().take(LATEST_ROWS_MAX) {
             if let Some(page) = self.url_of(by)? {
                 let forms = known.iter().map(|part| (*part, None)).collect();
-                pages.push((in_natural_order(page.path_and_query()), forms, by, false));
+                // What has agreed was not thin then.
+                let extent = self.extent_of(by)?.filter(|extent| *extent != Extent::Thin);
+                let extent = extent.unwrap_or(Extent::Bytes);
+                pages.push((in_natural_order(page.path_and_query()), forms, by, extent));
             }
         }
+        let median = median(pages.iter().filter_map(|(.., extent)| extent.words()));
+        // 0 for what is not short, else by how many halves it is.
+        let shortness = |extent: Extent| {
+            let parts = extent.words().map_or(0, |words| median / words.max(1));
+            parts.checked_ilog2().map_or(0, |halves| GAPS_OF_SHORT.len().min(halves as usize))
+        };
         let mut pages_with: HashMap<u32, usize> = HashMap::new();
         for (part, _) in pages.iter().flat_map(|(_, forms, ..)| forms) {
             *pages_with.entry(*part).or_default() += 1;
@@ -350,8 +403,9 @@ impl State {
         // What only few pages have, as sessions are, is of one kind.
         let kind_of = |part: u32| if pages_with.get(&part) >= Some(&GAP) { part } else { 0 };
         // No thin page agrees, but it may tell that it does not; and it says nothing of others.
-        let mut kinds: BTreeMap<(bool, bool, u32), Vec<PageOfKind>> = BTreeMap::new();
-        for (name, mut forms, by, is_thin) in pages {
+        let mut kinds: BTreeMap<(bool, usize, bool, u32), Vec<PageOfKind>> = BTreeMap::new();
+        for (name, mut forms, by, extent) in pages {
+            let (is_thin, short) = (extent == Extent::Thin, shortness(extent));
             let is_of_several = forms.len() > 1;
             forms.iter_mut().for_each(|(part, _)| *part = kind_of(*part));
             // One that has agreed comes first.
@@ -360,7 +414,7 @@ impl State {
                 let is_known = forms[0].1.is_none();
                 let hidden = forms.iter().find_map(|(_, form)| *form).map(|form| (form, by));
                 let page = PageOfKind { name: name.clone(), is_known, hidden };
-                kinds.entry((is_thin, is_of_several, forms[0].0)).or_default().push(page);
+                kinds.entry((is_thin, short, is_of_several, forms[0].0)).or_default().push(page);
             }
         }
         let failed = self.checks.failed.get(&rule);
@@ -368,10 +422,11 @@ impl State {
             failed.is_some_and(|failed| failed.last.iter().any(|of| kind_of(of.part) == part))
         };
         let mut taken: Vec<(u32, (Fingerprint, Fingerprint))> = Vec::new();
-        for ((.., part), pages) in &mut kinds {
+        for ((_, short, _, part), pages) in &mut kinds {
             pages.sort_unstable_by(|a, b| (&a.name, a.hidden).cmp(&(&b.name, b.hidden)));
             let known: Vec<bool> = pages.iter().map(|page| page.is_known).collect();
-            let gap = if has_failed(*part) { GAP_AFTER_FAILURE } else { GAP };
+            let gap = if *short > 0 { GAPS_OF_SHORT[short - 1] } else { GAP };
+            let gap = if has_failed(*part) { gap.min(GAP_AFTER_FAILURE) } else { gap };
             let looked_at = spread(&known, gap).into_iter().filter_map(|at| pages[at].hidden);
             taken.extend((0u32..).map(u32::reverse_bits).zip(looked_at));
         }
@@ -504,6 +559,13 @@ fn spread(known: &[bool], gap: usize) -> Vec<usize> {
     middles(0, open.len(), least).map(|at| open[at]).collect()
 }
 
+/// Returns the middle one of some numbers; 0 where there are none.
+fn median(numbers: impl Iterator<Item = u32>) -> u32 {
+    let mut numbers: Vec<u32> = numbers.collect();
+    let middle = numbers.len() / 2;
+    if numbers.is_empty() { 0 } else { *numbers.select_nth_unstable(middle).1 }
+}
+
 /// Returns a name so that those with smaller numbers come first: `/a/9` before `/a/10`.
 fn in_natural_order(name: &str) -> Vec<u8> {
     let mut key = Vec::with_capacity(name.len() + 4);
@@ -602,11 +664,20 @@ mod tests {
         rule: RuleId,
         pages: impl Iterator<Item = (u32, u32)>,
     ) -> Vec<CrawlUrl> {
-        let text = Sketch::of_shingles(0..300).map_or(Text::Unknown, Text::Main);
-        let shown = Fetched::Page { text, digest: Some(1), bag: None, junk: false };
+        hidden_forms_of(state, rule, pages.map(|(page, forms)| (page, forms, 300)))
+    }
+
+    /// The same, with how many words each page shows.
+    fn hidden_forms_of(
+        state: &mut State,
+        rule: RuleId,
+        pages: impl Iterator<Item = (u32, u32, u64)>,
+    ) -> Vec<CrawlUrl> {
         let (mut batch, mut hidden) = (Batch::default(), Vec::new());
-        for (page, forms) in pages {
+        for (page, forms, words) in pages {
             let by = url(&format!("http://a.example/{page}"));
+            let text = Sketch::of_shingles(0..words).map_or(Text::Unknown, Text::Main);
+            let shown = Fetched::Page { text, digest: Some(1), bag: None, junk: false };
             let fetched = record(&by, None, done(shown, false));
             urls::put(&mut batch, &state.db, by.fingerprint(), &fetched);
             for form in 0..forms {
@@ -665,6 +736,50 @@ mod tests {
         assert!(back.len() <= 2 * OF_EACH_KIND + 1, "of one value and of the others: {back:?}");
     }
 
+    /// Of a hundred pages four showed the first lines of what their view to print shows whole, as
+    /// short as others are; all audits had met others.
+    #[test]
+    fn pages_that_show_far_less_than_the_others_are_looked_at_too() {
+        let (mut state, rule, _held) = with_a_rule();
+        let now = Timestamp::from_millis(1);
+        let is_teaser = |page: u32| page % 25 == 7;
+        let is_short = |page: u32| is_teaser(page) || matches!(page % 25, 9 | 11);
+        let of = |page: u32| (page, 1, if is_short(page) { 35 } else { 300 });
+        let hidden = hidden_forms_of(&mut state, rule.id, (0..100).map(of));
+        for page in (0..100).filter(|page| page % 5 == 0) {
+            let form = url(&format!("http://a.example/{page}?sid=0"));
+            let page = url(&format!("http://a.example/{page}"));
+            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
+        }
+        assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
+        let (teasers, others): (Vec<_>, Vec<_>) =
+            hidden.iter().zip(0..).partition(|(_, page)| is_teaser(*page));
+        let back = |forms: Vec<(&CrawlUrl, u32)>| {
+            forms.into_iter().filter(|(form, _)| !is_hidden(&state, form)).count()
+        };
+        assert!(back(teasers) >= 2, "of twelve short ones every other is looked at");
+        let others = back(others);
+        assert!(others <= 12, "few of those among which some are known: {others}");
+    }
+
+    #[test]
+    fn where_a_short_page_failed_short_ones_are_its_neighbours() {
+        let rule = RuleId(1);
+        let mut checks = Checks::default();
+        let form = |page: u64| url(&format!("http://a.example/{page}?print=1"));
+        let failed = (false, Some(Extent::Words(35)));
+        checks.note_failed(&[rule], (&form(1_000), &url("http://a.example/1000")), failed);
+        let row = |page: u64| (form(page), (Timestamp::ZERO, form(page).fingerprint(), by(page)));
+        fn by(page: u64) -> Fingerprint {
+            Fingerprint(u128::from(page))
+        }
+        let words = |page| Some(Extent::Words(if page % 10 == 3 { 50 } else { 71 }));
+        let pages = (0..100).map(|page| (by(page), (1, words(page)))).collect();
+        let near = checks.take_neighbours(rule, &mut (0..100).map(row).collect(), &pages);
+        let short = near.iter().take(10).filter(|(_, by)| by.0 % 10 == 3);
+        assert_eq!((short.count(), near.len()), (10, NEIGHBOURS));
+    }
+
     /// One audit in a hundred failed, which may have been an accident, and nobody looked at the
     /// next URLs, of which each was another page too.
     #[test]
@@ -672,7 +787,7 @@ mod tests {
         let rule = RuleId(1);
         let first = |failed: &str| -> Vec<String> {
             let mut checks = Checks::default();
-            checks.note_failed(&[rule], (&url(failed), &url("http://a.example/")), false);
+            checks.note_failed(&[rule], (&url(failed), &url("http://a.example/")), (false, None));
             let tabs = ["info", "price"];
             let of =
                 |n: u64| tabs.map(|tab| format!("http://a.example/of/u{}/{n}?tab={tab}", n / 4));

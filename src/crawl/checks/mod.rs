@@ -20,7 +20,7 @@ use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::content::Change;
+use crate::content::{Change, Kept};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
@@ -98,6 +98,15 @@ pub(in crate::crawl) const KEPT_BACK_MAX: usize = 10_000;
 /// Sites of which it is known whether their pages change at each look.
 const SITES_MAX: usize = 10_000;
 
+/// Second looks at pages of a template at which their numbers alone had changed, as those of a
+/// counter do, from where on it is taken to be so with each; and one for so many at which they had
+/// not that leaves it at that.
+const COUNTERS_MIN: u32 = 3;
+const COUNTERS_AMONG: u32 = 8;
+
+/// Templates of which it is known whether their pages show a counter.
+const TEMPLATES_MAX: usize = 20_000;
+
 /// URLs of one rule that are looked at in one step.
 const ROWS_MAX: usize = 100_000;
 
@@ -120,6 +129,23 @@ enum Why {
     /// It was drawn as one by which a proved rule is measured, which holds however much is hidden
     /// until its turn comes.
     Drawn,
+}
+
+/// How much a page shows by which others can be told from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// A main text of so many words.
+    Words(u32),
+    /// What is no HTML.
+    Bytes,
+    /// A main text that is too thin to speak for a rule, and may speak against it.
+    Thin,
+}
+
+impl Extent {
+    fn words(self) -> Option<u32> {
+        if let Extent::Words(words) = self { Some(words) } else { None }
+    }
 }
 
 /// How far the URLs of a rule were looked at before the end of a crawl.
@@ -186,6 +212,8 @@ pub(in crate::crawl) struct Checks {
     clean: HashMap<RuleId, Clean>,
     /// Of each site, how far its pages change at a second look.
     restless: HashMap<Site, Restless>,
+    /// Of each template, how often the numbers of its pages do.
+    counters: HashMap<u64, Counters>,
     /// Pages that stood for another one, and how many more of their forms are fetched for that.
     contested: HashMap<Fingerprint, usize>,
     /// Those of them whose suppressed forms are to be fetched.
@@ -238,6 +266,14 @@ struct Restless {
     /// Pages that showed other parts at a second look, and pages that did not.
     parts_changed: u32,
     parts_kept: u32,
+}
+
+/// At how many second looks pages of a template had changed in their numbers alone, and at how many
+/// they had not changed.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    changed: u32,
+    kept: u32,
 }
 
 /// What makes two URLs one page.
@@ -371,9 +407,8 @@ impl Checks {
         is_distrusted: bool,
     ) -> Doubt {
         let restless = self.restless.get(&url.site()).copied().unwrap_or_default();
-        let sampled = xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY);
         match restless.sum {
-            _ if sampled => Doubt::LooksTwice,
+            _ if is_looked_at_twice(url) => Doubt::LooksTwice,
             RESTLESS_MIN.. if !is_other => Doubt::IsSame,
             ..=STEADY_FOR_DISTRUSTED if is_distrusted => Doubt::IsOther,
             _ => Doubt::LooksTwice,
@@ -502,6 +537,31 @@ impl Checks {
         let Some(known) = self.restless_of(url) else { return };
         let count = if is_stable { &mut known.parts_kept } else { &mut known.parts_changed };
         *count = count.saturating_add(1);
+    }
+
+    /// Notes what was the same at a second look at a page of a template.
+    pub(in crate::crawl) fn kept_at_two_looks(&mut self, template: u64, kept: Kept) {
+        if self.counters.len() >= TEMPLATES_MAX && !self.counters.contains_key(&template) {
+            return;
+        }
+        let known = self.counters.entry(template).or_default();
+        let count = match kept {
+            Kept::All => &mut known.kept,
+            Kept::AllButNumbers => &mut known.changed,
+        };
+        *count = count.saturating_add(1);
+    }
+
+    /// Returns true where the numbers of a page change at each look, as those of the pages of its
+    /// template do.
+    pub(in crate::crawl) fn has_counter(&self, template: u64) -> bool {
+        let known = self.counters.get(&template).copied().unwrap_or_default();
+        known.changed >= COUNTERS_MIN && known.kept * COUNTERS_AMONG <= known.changed
+    }
+
+    /// The same, but for some pages that are looked at twice whatever is known.
+    pub(in crate::crawl) fn is_taken_to_have_counter(&self, url: &CrawlUrl, template: u64) -> bool {
+        self.has_counter(template) && !is_looked_at_twice(url)
     }
 
     /// Notes whether a page was the same, word for word, at a second look, and if not, by how many
@@ -832,12 +892,15 @@ impl State {
         Ok(self.evidence_at(url)?.is_some_and(|(shown, _)| shown.can_testify()))
     }
 
-    /// Returns whether what a URL showed is thin, where others can be told from it at all.
-    fn tells_though_thin(&self, url: Fingerprint) -> Result<Option<bool>, DbError> {
+    /// Returns how much a URL showed, where others can be told from it at all.
+    fn extent_of(&self, url: Fingerprint) -> Result<Option<Extent>, DbError> {
         Ok(self.evidence_at(url)?.and_then(|(shown, marks)| {
             let is_thin = shown.thin().is_some() && marks.wording.is_some();
-            let can_testify = shown.can_testify();
-            (can_testify || is_thin).then_some(!can_testify)
+            match shown.text() {
+                Some(text) => Some(Extent::Words(text.shingles)),
+                None if shown.can_testify() => Some(Extent::Bytes),
+                None => is_thin.then_some(Extent::Thin),
+            }
         }))
     }
 
@@ -1024,6 +1087,11 @@ impl State {
         let rules = united.rules;
         Ok(SetAside::Doubtful(Open { is_held, is_mute, own, by, rules, in_doubt, places }))
     }
+}
+
+/// Returns true for one of the few pages that are looked at twice whatever is known of their site.
+fn is_looked_at_twice(url: &CrawlUrl) -> bool {
+    xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY)
 }
 
 /// Returns what is known of how pages differ that these rules make one.
