@@ -93,8 +93,10 @@ impl Search<'_> {
             self.plain(propose::hosts)?;
             self.schemes()?;
             self.plain(propose::sessions)?;
-            self.parameters()?;
+            // Where it makes no difference in which order parameters stand, each further rule has
+            // one form to explain in place of several.
             self.attempt_mined(RuleKind::SortParameters)?;
+            self.parameters()?;
             self.path_case()?;
             self.substrings()?;
             self.plain(propose::segments)?;
