@@ -718,7 +718,9 @@ impl State {
         now: Timestamp,
     ) -> Result<(), DbError> {
         let waited = self.looks.end(page, &look, now);
+        // A page without numbers says nothing of whether they change.
         if let Some((Some(before), template)) = waited.first().map(|audited| audited.stood)
+            && before.numbers != 0
             && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
         {
             self.checks.kept_at_two_looks(template, kept);
