@@ -466,9 +466,6 @@ impl Said<'_> {
     }
 
     fn consent(&self) -> Option<JunkVerdict> {
-        if self.words > CONSENT_WORDS_MAX {
-            return None;
-        }
         let about = self.text.hits(CONSENT);
         let wants = if about >= 2 { self.text.labels(AGREE) } else { 0 };
         if wants == 0 {

@@ -124,9 +124,9 @@ impl Wording {
         if longest < BULK_WORDS_MIN || 3 * longest < 2 * all {
             wording.bulk = 0;
         }
-        for (word, is_number) in in_headings_only(words, blocks, spans) {
+        for word in in_headings_only(words, blocks, spans) {
             wording.but_headings = wording.but_headings.wrapping_add(mix(word) as u32);
-            if !is_number {
+            if !Words::is_number_hash(word) {
                 let sum = &mut wording.masked_but_headings;
                 *sum = sum.wrapping_add(mix(word) as u32);
             }
@@ -213,18 +213,17 @@ fn sum_of(kind: BlockKind, words: impl Iterator<Item = u64>) -> u64 {
     }
 }
 
-/// Returns the words of the headings of a page that stand in none of its other blocks, and whether
-/// each is a number.
-fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> Vec<(u64, bool)> {
+/// Returns the words of the headings of a page that stand in none of its other blocks.
+fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> Vec<u64> {
     let hashes_of = |are_headings: bool| {
         let kind = move |block: &Block<'_>| (block.kind == BlockKind::Heading) == are_headings;
         let blocks = blocks.iter().zip(spans).filter(move |(block, _)| kind(block));
         blocks.flat_map(|(_, span)| &words.hashes()[span.start..span.end]).copied()
     };
-    let titles = Said::among(hashes_of(true).collect());
+    let mut titles = Said::among(hashes_of(true).collect());
     let elsewhere: HashSet<u64> = hashes_of(false).filter(|hash| titles.has(*hash)).collect();
-    let only_there = titles.hashes.iter().filter(|hash| !elsewhere.contains(hash));
-    only_there.map(|hash| (*hash, Words::is_number_hash(*hash))).collect()
+    titles.hashes.retain(|hash| !elsewhere.contains(hash));
+    titles.hashes
 }
 
 /// Parts of an address that are looked at, and words of each.

@@ -690,17 +690,22 @@ mod tests {
         hidden
     }
 
+    /// Lets a form of each of these pages agree with it.
+    fn agree(state: &mut State, rule: RuleId, pages: impl Iterator<Item = u32>) {
+        for page in pages {
+            let form = url(&format!("http://a.example/{page}?sid=0"));
+            let page = url(&format!("http://a.example/{page}"));
+            state.checks.note_agreed(&[rule], page.fingerprint(), (&form, &page));
+        }
+    }
+
     /// The last pages of a site were other ones in one of their forms, and chance met none of them.
     #[test]
     fn no_stretch_of_pages_is_left_of_which_none_was_looked_at() {
         let (mut state, rule, _held) = with_a_rule();
         let now = Timestamp::from_millis(1);
         let hidden = hidden_forms(&mut state, rule.id, (0..320).map(|page| (page, 1)));
-        for page in 0..64 {
-            let form = url(&format!("http://a.example/{page}?sid=0"));
-            let page = url(&format!("http://a.example/{page}"));
-            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
-        }
+        agree(&mut state, rule.id, 0..64);
         assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
         let back: Vec<bool> = hidden.iter().map(|form| !is_hidden(&state, form)).collect();
         let count = |back: &[bool]| back.iter().filter(|is_back| **is_back).count();
@@ -722,11 +727,7 @@ mod tests {
             _ => (page, 1),
         };
         let hidden = hidden_forms(&mut state, rule.id, (0..60).map(of));
-        for page in (0..60).filter(|page| page % 6 == 0) {
-            let form = url(&format!("http://a.example/{page}?sid=0"));
-            let page = url(&format!("http://a.example/{page}"));
-            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
-        }
+        agree(&mut state, rule.id, (0..60).filter(|page| page % 6 == 0));
         assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
         let back: Vec<&CrawlUrl> = hidden.iter().filter(|form| !is_hidden(&state, form)).collect();
         let of_several =
@@ -746,11 +747,7 @@ mod tests {
         let is_short = |page: u32| is_teaser(page) || matches!(page % 25, 9 | 11);
         let of = |page: u32| (page, 1, if is_short(page) { 35 } else { 300 });
         let hidden = hidden_forms_of(&mut state, rule.id, (0..100).map(of));
-        for page in (0..100).filter(|page| page % 5 == 0) {
-            let form = url(&format!("http://a.example/{page}?sid=0"));
-            let page = url(&format!("http://a.example/{page}"));
-            state.checks.note_agreed(&[rule.id], page.fingerprint(), (&form, &page));
-        }
+        agree(&mut state, rule.id, (0..100).filter(|page| page % 5 == 0));
         assert!((0..200).any(|_| !state.check_rules(now).unwrap()), "it comes to an end");
         let (teasers, others): (Vec<_>, Vec<_>) =
             hidden.iter().zip(0..).partition(|(_, page)| is_teaser(*page));
