@@ -1,0 +1,757 @@
+//! What an audit makes of two pages: the same, another one, or nothing to be said.
+
+use super::*;
+use crate::content::Bag;
+use crate::crawl::checks::CONTESTED_FORMS;
+use crate::crawl::evidence::evidence;
+use crate::crawl::learner::{Learner, Mind, Said};
+use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
+use crate::db::MemoryEnv;
+use crate::db::families::seen::Known;
+use crate::dust::{Rule, RuleBook, Sketch, Text};
+
+/// A page of these words.
+fn page(words: std::ops::Range<u64>) -> Fetched {
+    let bag = Some(Bag::of(words.clone()));
+    let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+    Fetched::Page { text, digest: None, bag, junk: false }
+}
+
+/// Returns a rule in force after the audit of a page that has some words more than the one that
+/// stands for it, which at a second look came to this.
+fn audited_beside(now_shown: Fetched) -> Rule {
+    let (known, audited) = (page(0..300), page(0..340));
+    assert!(known.differs_from(audited));
+    audited_as(known, audited, now_shown)
+}
+
+/// Returns a rule in force after the audit of a page, given what had stood for it, and what
+/// that shows at a second look.
+fn audited_as(known: Fetched, audited: Fetched, now_shown: Fetched) -> Rule {
+    let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+    let logs = tempfile::tempdir().unwrap();
+    let mut state = open(&env, logs.path(), now);
+    let rule = drop_parameter("sid");
+    let id = rule.id;
+    let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+    book.import(vec![rule]);
+    assert!(book.enforce(id, "as the test says", now));
+    state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
+    let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
+    let is_own = true;
+    let rules = vec![id];
+    let (leads_on, by) = (false, pair.1.fingerprint());
+    let (stands, lacks) = (None, None);
+    let led_to = Vec::new();
+    let told = Audited {
+        rules,
+        pair,
+        stands,
+        audited,
+        leads_on,
+        led_to,
+        lacks,
+        wordings: None,
+        stood: (None, 0),
+        words: None,
+        says_no_more: false,
+        known,
+        is_own,
+        by,
+    };
+    state.tell_verified(told, &Look::of(now_shown, None), now).unwrap();
+    state.tell(Tell::Show);
+    let shown = state.said.iter().find_map(|said| match said {
+        Said::Shown(rules, _) => rules.iter().find(|rule| rule.id == id).cloned(),
+        _ => None,
+    });
+    shown.expect("all rules are shown")
+}
+
+/// Where the page that stands for another one could not be looked at again, the doubt counted
+/// as proof that both are one.
+#[test]
+fn a_doubt_that_no_second_look_settles_proves_nothing() {
+    for nothing in [Fetched::Unavailable, Fetched::Forbidden, Fetched::Gone] {
+        let evidence = audited_beside(nothing).evidence;
+        let counted = (evidence.audits_same, evidence.audits_failed);
+        assert_eq!(counted, (0, 0), "{nothing:?}");
+    }
+    assert_eq!(audited_beside(page(0..300)).evidence.audits_failed, 1, "it stands still");
+    assert_eq!(audited_beside(page(0..340)).evidence.audits_same, 1, "it has changed");
+}
+
+impl From<(Fetched, Marks)> for Look {
+    fn from((shown, marks): (Fetched, Marks)) -> Look {
+        Look { shown, marks, words: None }
+    }
+}
+
+/// Items of chance stood beside the short texts of a shop, others at each look. Two looks at
+/// one page were not so unlike that it had certainly changed, a third one was.
+#[test]
+fn what_differs_from_a_page_as_its_own_looks_do_is_no_evidence() {
+    let shown = |own: u64, chance: u64| {
+        let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    };
+    let (known, audited) = (shown(60, 1), shown(45, 2));
+    assert!(known.is_contradicted_by(audited));
+    let counted = |now_shown: Fetched| {
+        assert!(!known.is_contradicted_by(now_shown));
+        let evidence = audited_as(known, audited, now_shown).evidence;
+        (evidence.audits_same, evidence.audits_failed)
+    };
+    assert_eq!(counted(shown(60, 3)), (0, 0), "its looks differ by as much");
+    assert_eq!(counted(known), (0, 1), "it stands still");
+}
+
+/// A state with two rules, of which one is on trial, and a page that stands for its forms.
+struct Bench {
+    state: State,
+    rules: [Rule; 2],
+    now: Timestamp,
+    _env: MemoryEnv,
+    _logs: tempfile::TempDir,
+}
+
+impl Bench {
+    /// `holder` was fetched, and stands for its key.
+    fn new(holder: &str, became: UrlState) -> Bench {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let rules = ["sid", "lang"].map(drop_parameter);
+        let mut book = RuleBook::new(Default::default()).proving_by_pairs();
+        book.import(rules.to_vec());
+        assert!(book.enforce(rules[0].id, "as the test says", now));
+        book.try_by_pairs(vec![rules[1].id], now).unwrap();
+        state.rules.publish(book.rule_set().unwrap());
+        state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
+        let mut bench = Bench { state, rules, now, _env: env, _logs: logs };
+        bench.hold(holder, became);
+        bench
+    }
+
+    /// Lets a page that was fetched stand for its key.
+    fn hold(&mut self, holder: &str, became: UrlState) {
+        let (state, holder) = (&mut self.state, url(holder));
+        let key = state.rules.snapshot().canonize(&holder).key.fingerprint();
+        let mut batch = Batch::default();
+        let row = record(&holder, None, became);
+        urls::put(&mut batch, &state.db, holder.fingerprint(), &row);
+        state.know(&mut batch, key, Known::By(holder.fingerprint()));
+        state.commit(batch, self.now).unwrap();
+    }
+
+    /// Lets a form be fetched that has the key of the holder; returns what is known by then of
+    /// each rule: pairs that agreed, and pairs that failed or were no evidence.
+    fn fetch(&mut self, form: &str, shown: Fetched, leads_to: Option<&str>) -> [(u32, u32); 2] {
+        let leads_to = leads_to.map(url);
+        let leads = Leads { redirect: leads_to.as_ref(), ..Leads::default() };
+        self.fetch_leading(form, shown, leads)
+    }
+
+    fn fetch_leading(&mut self, form: &str, shown: Fetched, leads: Leads<'_>) -> [(u32, u32); 2] {
+        let form = url(form);
+        let set = self.state.rules.snapshot();
+        let key = set.canonize(&form).key.into_owned();
+        let mut batch = Batch::default();
+        let (own, shown) = (form.fingerprint(), (shown, leads));
+        self.state.tell_audit(&mut batch, (&form, own), &key, shown, self.now).unwrap();
+        self.state.commit(batch, self.now).unwrap();
+        self.known()
+    }
+
+    /// Lets each second look that is under way show this; returns what is known by then.
+    fn look(&mut self, shown: Fetched) -> [(u32, u32); 2] {
+        self.look_at((shown, Marks::default()))
+    }
+
+    fn look_at(&mut self, look: impl Into<Look>) -> [(u32, u32); 2] {
+        let look = look.into();
+        while let Some(number) = self.state.probes.keys().next().copied() {
+            let flight = self.state.probes.remove(&number).unwrap();
+            self.state.probe_came_to(flight.asker, look.clone(), self.now).unwrap();
+        }
+        self.state.looks = Looks::default();
+        self.known()
+    }
+
+    /// Returns what is known by now of each rule, as [`Bench::fetch`] does.
+    fn known(&mut self) -> [(u32, u32); 2] {
+        self.state.tell(Tell::Show);
+        let said = std::mem::take(&mut self.state.said);
+        let shown = said.into_iter().rev().find_map(|said| match said {
+            Said::Shown(rules, _) => Some(rules),
+            _ => None,
+        });
+        let shown = shown.expect("all rules are shown");
+        self.rules.each_ref().map(|rule| {
+            let rule = shown.iter().find(|shown| shown.id == rule.id).unwrap();
+            let of = &rule.evidence;
+            (of.draws_same + of.audits_same, of.draws_failed + of.audits_failed)
+        })
+    }
+}
+
+/// A pair proved each rule that rewrote its URL, also one that rewrote both pages alike.
+#[test]
+fn a_pair_proves_the_rules_that_make_it_one_and_no_others() {
+    let page = page(0..300);
+    let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page, false));
+    let agreed = bench.fetch("http://a.example/d?id=7&lang=fr&sid=2", page, None);
+    assert_eq!(agreed, [(1, 0), (0, 0)], "the language was the same");
+    let agreed = bench.fetch("http://a.example/d?id=7&lang=de&sid=1", page, None);
+    assert_eq!(agreed, [(1, 0), (2, 0)], "each of its two values");
+    // The site takes the session away, and says nothing of languages.
+    let leads_to = Some("http://a.example/d?id=7&lang=es");
+    let said = bench.fetch("http://a.example/d?id=7&lang=es&sid=3", page, leads_to);
+    assert_eq!(said, [(2, 0), (2, 0)]);
+}
+
+/// Of a session and a language both were doubted when the language mattered; of several such
+/// failures the rule fell that had agreed hundreds of times.
+#[test]
+fn of_several_rules_the_one_is_blamed_without_which_the_page_is_known() {
+    let (english, german) = (page(0..300), page(1_000..1_300));
+    let mut bench = Bench::new("http://a.example/d?id=7", done(english, false));
+    let known = url("http://a.example/d?id=7&lang=de");
+    let mut batch = Batch::default();
+    let row = record(&known, None, done(german, false));
+    urls::put(&mut batch, &bench.state.db, known.fingerprint(), &row);
+    bench.state.know(&mut batch, known.fingerprint(), Known::Itself);
+    bench.state.commit(batch, bench.now).unwrap();
+    let mut doubt = |form: &str, shown: Fetched| {
+        bench.fetch(form, shown, None);
+        bench.look(english)
+    };
+    let of = doubt("http://a.example/d?id=7&lang=de&sid=2", german);
+    assert_eq!(of, [(0, 0), (0, 1)]);
+    let french = page(2_000..2_300);
+    let of = doubt("http://a.example/d?id=7&lang=fr&sid=2", french);
+    assert_eq!(of, [(0, 1), (0, 1)], "of that language nothing is known, nor is it tried now");
+}
+
+/// Each view of a page was compared with a version of it for which a rule stood that fell a
+/// moment later, and the rules that make one page of its views fell with it.
+#[test]
+fn what_stands_for_a_page_by_a_rule_of_its_own_may_be_what_is_wrong() {
+    let (new, old) = (page(0..300), page(1_000..1_300));
+    // The old version stands for the page, by the language, which is on trial.
+    let mut bench = Bench::new("http://a.example/d?id=7&lang=old", done(old, false));
+    let doubt = |bench: &mut Bench, form: &str| {
+        bench.fetch(form, new, None);
+        bench.look(old)
+    };
+    let of = doubt(&mut bench, "http://a.example/d?id=7&sid=1");
+    assert_eq!(of, [(0, 0), (0, 0)], "nobody knows which of the two it is");
+    let plain = url("http://a.example/d?id=8");
+    let holder = url("http://a.example/d?id=8&lang=old");
+    let mut batch = Batch::default();
+    for (page, shown) in [(&plain, new), (&holder, old)] {
+        let row = record(page, None, done(shown, false));
+        urls::put(&mut batch, &bench.state.db, page.fingerprint(), &row);
+        bench.state.know(&mut batch, page.fingerprint(), Known::Itself);
+    }
+    bench
+        .state
+        .stood
+        .insert(url("http://a.example/d?id=8&sid=1").fingerprint(), holder.fingerprint());
+    bench.state.commit(batch, bench.now).unwrap();
+    let of = doubt(&mut bench, "http://a.example/d?id=8&sid=1");
+    assert_eq!(of, [(1, 0), (0, 1)], "without the language it is the page that is there");
+}
+
+/// Of artists with a page of text and four works on each page of their list a rule hid all but
+/// the first pages: titles of a few words were taken for labels.
+#[test]
+fn a_page_with_other_rows_that_leads_on_is_another_page() {
+    let list = |rows: std::ops::Range<u64>| {
+        let Fetched::Page { text, junk, .. } = page(0..300) else { panic!("a page") };
+        let bag = Some(Bag::of((0..300).chain(rows)));
+        Fetched::Page { text, digest: None, bag, junk }
+    };
+    let (first, next) = (list(1_000..1_016), list(2_000..2_016));
+    assert!(!first.differs_from(next) && first.differs_by_rows(next, 0));
+    let audit = |shown: Fetched, new: u64| {
+        let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(first, false));
+        let leads = Leads { new, ..Leads::default() };
+        let form = "http://a.example/d?id=7&sid=2";
+        bench.fetch_leading(form, shown, leads);
+        bench.look(first)[0]
+    };
+    assert_eq!(audit(next, 4), (0, 1));
+    assert_eq!(audit(next, 0), (0, 0), "labels, if others differ so: nothing is there that is new");
+    assert_eq!(audit(list(1_000..1_015), 4), (1, 0), "the same list, and forms of its links");
+}
+
+/// A form that was found at a better place than the page that stands for it was fetched before
+/// that, and was never compared with it.
+#[test]
+fn a_page_that_waited_is_compared_with_the_form_that_came_before_it() {
+    let holder = url("http://a.example/d?id=7");
+    for (shown, want) in [(page(0..300), (1, 0)), (page(1_000..1_300), (0, 1))] {
+        let place = crate::frontier::Place { priority: 1, serial: 1 };
+        let mut bench = Bench::new(holder.as_str(), UrlState::Queued(place));
+        let form = url("http://a.example/d?id=7&sid=1");
+        let mut batch = Batch::default();
+        let row = record(&form, None, done(shown, false));
+        urls::put(&mut batch, &bench.state.db, form.fingerprint(), &row);
+        bench.state.commit(batch, bench.now).unwrap();
+        assert_eq!(bench.fetch(form.as_str(), shown, None)[0], (0, 0));
+        assert!(bench.state.is_compared(holder.fingerprint()));
+        bench.fetch(holder.as_str(), page(0..300), None);
+        assert_eq!(bench.look(shown)[0], want);
+        assert!(!bench.state.is_compared(holder.fingerprint()), "once");
+    }
+}
+
+/// Versions of a page that differ by the few words of an edit proved nothing, however many they
+/// were, and the rule that hid them stayed in force.
+#[test]
+fn pages_that_each_have_words_of_their_own_in_their_text_are_pages_of_their_own() {
+    let version = |of: u64, edit: u64| {
+        let words = move || (of..of + 294).chain(of + edit..of + edit + 6);
+        let text = Sketch::of_shingles(words()).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag: Some(Bag::of(words())), junk: false }
+    };
+    let versions = |text_of: fn(Fetched, Fetched) -> Fetched| {
+        let holder = |of: u64| format!("http://a.example/d?id={of}&sid=1");
+        let mut bench = Bench::new(&holder(0), done(version(0, 300), false));
+        (0..8).for_each(|_| bench.state.checks.looked_twice(&url(&holder(0)), true, 0));
+        for of in [1_000, 2_000, 3_000, 4_000] {
+            let known = version(of, 300);
+            bench.hold(&holder(of), done(known, false));
+            let shown = text_of(known, version(of, 400));
+            assert_eq!(known.judged_by(shown), Finding::Same);
+            bench.fetch(&format!("http://a.example/d?id={of}&sid=2"), shown, None);
+        }
+        // One of them is a sample of those that are looked at again, and is no longer there.
+        bench.look(version(0, 300))[0]
+    };
+    assert_eq!(versions(|_, shown| shown), (0, 1), "two may be accidents");
+    let beside = |known: Fetched, shown: Fetched| match (known, shown) {
+        (Fetched::Page { text, .. }, Fetched::Page { digest, bag, junk, .. }) => {
+            Fetched::Page { text, digest, bag, junk }
+        }
+        _ => shown,
+    };
+    assert_eq!(versions(beside), (0, 0), "the words are not in the text");
+}
+
+/// Nothing was compared with the first pages of a site, whose main text was not known, and what
+/// they stood for wrongly said nothing of the rule.
+#[test]
+fn a_page_that_came_before_the_model_of_its_site_is_looked_at_again() {
+    let Fetched::Page { digest, bag, junk, .. } = page(0..300) else { panic!("a page") };
+    let early = Fetched::Page { text: Text::Unknown, digest, bag, junk };
+    for (shown, want) in [(page(0..300), (1, 0)), (page(1_000..1_300), (0, 1))] {
+        let mut bench = Bench::new("http://a.example/d?id=7", done(early, false));
+        bench.fetch("http://a.example/d?id=7&sid=1", shown, None);
+        assert_eq!(bench.look(page(0..300))[0], want);
+    }
+}
+
+/// The pages of a book of pictures, all with the words of the first one, agreed with it each
+/// time they were looked at, and none but those was ever fetched.
+#[test]
+fn pages_with_the_same_words_and_new_parts_are_pages_of_their_own() {
+    let text = page(0..300);
+    // What parts the first page showed, and shows when it is looked at again; and those of the
+    // others, if some of them are new.
+    let pages = |first: u64, again: Option<u64>, others: [Option<u64>; 6]| {
+        let holder = url("http://a.example/d?id=7&sid=1");
+        let mut bench = Bench::new(holder.as_str(), done(text, false));
+        let UrlState::Done(mut shown) = done(text, false) else { panic!("it was fetched") };
+        let marks = Marks { parts: Some(first), ..Marks::default() };
+        shown.evidence = evidence(&text, false, marks);
+        let mut batch = Batch::default();
+        let row = record(&holder, None, UrlState::Done(shown));
+        urls::put(&mut batch, &bench.state.db, holder.fingerprint(), &row);
+        bench.state.commit(batch, bench.now).unwrap();
+        for (n, parts) in others.into_iter().enumerate() {
+            let leads = Leads { new: 1, parts, ..Leads::default() };
+            bench.fetch_leading(&format!("http://a.example/d?id=7&sid=1{n}"), text, leads);
+            bench.look_at((text, Marks { parts: again, ..Marks::default() }));
+        }
+        bench.known()[0]
+    };
+    let others = [2, 3, 4, 5, 6, 7].map(Some);
+    assert_eq!(pages(1, Some(1), others), (0, 2), "two may be an accident");
+    assert_eq!(pages(1, Some(1), [None; 6]), (6, 0), "all are known");
+    assert_eq!(pages(1, Some(1), [Some(1); 6]), (6, 0), "they are at other addresses");
+    assert_eq!(pages(1, Some(9), others), (6, 0), "the first one has others at each look");
+    let one = [None, None, Some(2), None, None, None];
+    assert_eq!(pages(1, Some(1), one), (5, 0), "one that has some proves nothing");
+}
+
+/// Returns the wording of a page with these numbers.
+fn says(page: u64, numbers: &[u64]) -> Wording {
+    let figures = numbers.iter().sum::<u64>() as u32;
+    let words = figures.wrapping_add(page as u32 * 1_000_003);
+    let (masked_whole, masked_words) = (page as u32, page as u32);
+    let numbers = figures;
+    let masked = Wording { masked_whole, masked_words, ..Wording::default() };
+    Wording { whole: words, words, numbers, figures, but_headings: words, ..masked }
+}
+
+/// Five members of parliament after each other for each of 150 seats, alike but for their
+/// names: a sketch takes them for one page, and all but the first were lost.
+#[test]
+fn pages_that_differ_by_one_word_each_are_pages_of_their_own_where_they_stand_still() {
+    // Another word of the text of each page, or the same words in another order; the second
+    // look shows the same as the first, or a clock.
+    let forms = |word: &dyn Fn(u64) -> u64, moves: bool, clock: bool| {
+        let shown = |page: u64, word: u64, moved: u32| {
+            let words = page * 1_000..page * 1_000 + 300;
+            let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+            let bag = Some(Bag::of(words.chain([word])));
+            let page = Fetched::Page { text, digest: None, bag, junk: false };
+            let sum = (word as u32).wrapping_add(moved);
+            let (whole, words, masked_whole, masked_words) = (sum, sum, sum, sum);
+            let sums = Wording { whole, words, masked_whole, ..Wording::default() };
+            (page, Wording { masked_words, but_headings: sum, ..sums })
+        };
+        let (first, _) = shown(0, 0, 0);
+        let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));
+        for page in 1..16 {
+            let by = format!("http://a.example/d?id={page}");
+            let (known, wording) = shown(page, page * 77, 0);
+            let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+            let marks = Marks { wording: Some(wording), parts: None };
+            became.evidence = evidence(&known, false, marks);
+            bench.hold(&by, UrlState::Done(became));
+            let moved = if moves { page as u32 * 999 } else { 0 };
+            let (other, wording) = shown(page, word(page), moved);
+            let leads = Leads { wording: Some(wording), ..Leads::default() };
+            bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+            let (again, wording) = shown(page, page * 77, if clock { page as u32 } else { 0 });
+            bench.look_at((again, Marks { wording: Some(wording), parts: None }));
+        }
+        bench.known()[0]
+    };
+    assert_eq!(forms(&|page| page * 77, false, false), (15, 0), "the same words");
+    let (agreed, against) = forms(&|page| page * 55, false, false);
+    assert!(agreed == 0 && against >= 2, "each has its own word: {agreed} {against}");
+    let (agreed, against) = forms(&|page| page * 77, true, false);
+    assert!(agreed == 0 && against >= 2, "another order: {agreed} {against}");
+    let (agreed, against) = forms(&|page| page * 77 + 5, false, false);
+    assert!(agreed >= 8 && against <= 1, "the same on each: {agreed} {against}");
+    assert_eq!(forms(&|page| page * 55, false, true).1, 0, "it changes at each look");
+}
+
+/// Views to print lack the menu of their site, which has more words than a short text: the
+/// first of them refuted the rule that makes them one with their pages.
+#[test]
+fn a_menu_that_all_forms_lack_is_a_label_and_the_rows_of_a_list_are_not() {
+    let forms = |around: &dyn Fn(u64) -> u64| {
+        let shown = |page: u64, around: std::ops::Range<u64>| {
+            let words = page * 1_000..page * 1_000 + 100;
+            let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+            let bag = Some(Bag::of(words.chain(around)));
+            Fetched::Page { text, digest: None, bag, junk: false }
+        };
+        let whole = |page: u64| shown(page, around(page)..around(page) + 200);
+        let mut bench = Bench::new("http://a.example/d?id=0", done(whole(0), false));
+        for page in 1..10 {
+            let by = format!("http://a.example/d?id={page}");
+            bench.hold(&by, done(whole(page), false));
+            bench.fetch(&format!("{by}&sid=1"), shown(page, 0..0), None);
+            bench.look(whole(page));
+        }
+        bench.known()[0]
+    };
+    assert_eq!(forms(&|_| 900_000), (7, 0), "the first two tell nothing yet");
+    let (agreed, against) = forms(&|page| 900_000 + page * 1_000);
+    assert!(agreed == 0 && against >= 2, "{agreed} {against}");
+}
+
+/// Views to print lacked what stands beside each post of a topic, others on each, and their
+/// rule fell for it.
+#[test]
+fn a_form_that_says_nothing_more_than_its_page_is_no_other_page() {
+    let text = |page: u64| page * 1_000..page * 1_000 + 100;
+    let shown = |page: u64, around: std::ops::Range<u64>| {
+        let sketch = Sketch::of_shingles(text(page)).map_or(Text::Unknown, Text::Main);
+        let bag = Some(Bag::of(text(page).chain(around.clone())));
+        let said: Vec<String> = text(page).chain(around).map(|n| format!("word{n}x")).collect();
+        let words = Some(WordSet::of_text(&said.join(" ")));
+        let shown = Fetched::Page { text: sketch, digest: None, bag, junk: false };
+        Look { shown, marks: Marks::default(), words }
+    };
+    // Which words stand around the text of each form; returns how many agreed and did not.
+    let forms = |around: &dyn Fn(u64) -> std::ops::Range<u64>, leads_on: bool| {
+        let whole = |page: u64| shown(page, page * 1_000_000..page * 1_000_000 + 150);
+        let mut bench = Bench::new("http://a.example/d?id=0", done(whole(0).shown, false));
+        for page in 1..10 {
+            let by = format!("http://a.example/d?id={page}");
+            bench.hold(&by, done(whole(page).shown, false));
+            let form = shown(page, around(page));
+            let leads = Leads { words: form.words.as_ref(), ..Leads::default() };
+            let leads = Leads { new: u64::from(leads_on), ..leads };
+            bench.fetch_leading(&format!("{by}&sid=1"), form.shown, leads);
+            bench.look_at(whole(page));
+        }
+        bench.known()[0]
+    };
+    assert_eq!(forms(&|_| 0..0, false), (8, 0), "at one of them nothing is looked at again");
+    let fell = |(agreed, against)| agreed == 0 && against >= 2;
+    assert!(fell(forms(&|_| 0..0, true)), "they lead to what nothing else does");
+    let others = |page: u64| 7_000_000 + page * 1_000..7_000_060 + page * 1_000;
+    assert!(fell(forms(&others, false)), "each has a list of its own");
+}
+
+/// The doses for a child, in a table of the same words, were no evidence of anything, and what
+/// agreed beside them proved the rule that hid them.
+#[test]
+fn pages_with_the_same_words_and_other_numbers_are_pages_of_their_own() {
+    let shown = |page: u64, numbers: &[u64]| {
+        let words = page * 1_000..page * 1_000 + 300;
+        let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+        let bag = Some(Bag::of(words.chain(numbers.iter().copied())));
+        let marks = Marks { wording: Some(says(page, numbers)), parts: None };
+        (Fetched::Page { text, digest: None, bag, junk: false }, marks)
+    };
+    let own = |page: u64| vec![page * 10, page * 10 + 1, page * 10 + 2];
+    // Which numbers each form shows, and its page at a second look; returns how many agreed,
+    // and how many failed or were no evidence.
+    let forms = |form: &dyn Fn(u64) -> Vec<u64>, again: &dyn Fn(u64) -> Vec<u64>| {
+        let (first, _) = shown(0, &own(0));
+        let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));
+        for page in 1..13 {
+            let by = format!("http://a.example/d?id={page}");
+            let (known, marks) = shown(page, &own(page));
+            let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+            became.evidence = evidence(&known, false, marks);
+            bench.hold(&by, UrlState::Done(became));
+            let (other, Marks { wording, .. }) = shown(page, &form(page));
+            let leads = Leads { wording, ..Leads::default() };
+            bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+            bench.look_at(shown(page, &again(page)));
+        }
+        bench.known()[0]
+    };
+    assert_eq!(forms(&own, &own), (12, 0));
+    let others = |page: u64| vec![page * 100, page * 100 + 1, page * 100 + 2];
+    assert_eq!(forms(&others, &own), (0, 2), "two are no accident");
+    let (agreed, against) = forms(&|page| own(page)[1..].to_vec(), &own);
+    assert!(agreed == 0 && against >= 2, "a single number less: {against}");
+    let (agreed, _) = forms(&|page| [own(page), vec![7, 8, 9]].concat(), &own);
+    assert!(agreed >= 7, "what all forms say is how they were asked for: {agreed}");
+    let clock = |page| vec![page * 77, page * 77 + 1];
+    assert!(forms(&others, &clock).1 <= 1, "they are others at each look");
+}
+
+/// On a site with a counter on each page each audit took two fetches, since the numbers of the
+/// first two were never the same; and a label beside them was none.
+#[test]
+fn a_counter_on_each_page_asks_for_a_second_look_at_few_of_them() {
+    let shown = |page: u64, count: u64| {
+        let words = page * 1_000..page * 1_000 + 300;
+        let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+        let bag = Some(Bag::of(words.chain([count])));
+        let marks = Marks { wording: Some(says(page, &[count])), parts: None };
+        (Fetched::Page { text, digest: None, bag, junk: false }, marks)
+    };
+    // Second looks at forty pages, and how many forms agreed.
+    let looks = |count: &dyn Fn(u64) -> u64| {
+        let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 0).0, false));
+        let mut looks = 0;
+        for page in 1..41 {
+            let by = format!("http://a.example/d?id={page}");
+            let (known, marks) = shown(page, count(3 * page));
+            let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+            became.evidence = evidence(&known, false, marks);
+            bench.hold(&by, UrlState::Done(became));
+            let (other, Marks { wording, .. }) = shown(page, count(3 * page + 1));
+            let leads = Leads { wording, ..Leads::default() };
+            bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
+            looks += bench.state.probes.len();
+            bench.look_at(shown(page, count(3 * page + 2)));
+        }
+        (looks, bench.known()[0])
+    };
+    let (none, all) = looks(&|_| 7);
+    assert_eq!((none, all), (0, (40, 0)), "the same each time");
+    let (few, agreed) = looks(&|n| 1_000_000 + n);
+    assert!((3..10).contains(&few), "{few}");
+    assert_eq!(agreed, (40, 0));
+}
+
+/// Each view to print was another page than the one with the menus, and its rule fell.
+#[test]
+fn the_words_around_one_text_are_a_label_where_other_pages_lack_them_too() {
+    let framed = |text: u64, frame: std::ops::Range<u64>| {
+        let own = text * 1_000..text * 1_000 + 300;
+        let Fetched::Page { text, junk, .. } = page(own.clone()) else { panic!("a page") };
+        Fetched::Page { text, digest: None, bag: Some(Bag::of(own.chain(frame))), junk }
+    };
+    let menus = 900_000..900_064;
+    let holder = |text: u64| format!("http://a.example/d?id={text}&sid=1");
+    let mut bench = Bench::new(&holder(1), done(framed(1, menus.clone()), false));
+    let mut print = |text: u64, frame: std::ops::Range<u64>| {
+        let (known, shown) = (framed(text, menus.clone()), framed(text, frame));
+        assert!(known.differs_from(shown) && known.has_text_of(shown, 0));
+        bench.hold(&holder(text), done(known, false));
+        bench.fetch(&format!("http://a.example/d?id={text}&sid=2"), shown, None);
+        bench.look(known)[0]
+    };
+    assert_eq!(print(1, 0..0), (0, 0), "nothing is known of such views yet");
+    assert_eq!(print(2, 0..0), (1, 0), "another page has the same menus");
+    assert_eq!(print(3, 0..0), (2, 0));
+    assert_eq!(print(4, 500_000..500_090), (2, 1), "it shows what no other page does");
+}
+
+/// A page that did not answer in time refuted the rule under which it stood for others.
+#[test]
+fn what_did_not_answer_says_nothing_of_a_rule() {
+    let failed =
+        UrlState::Failed { reason: "timeout".into(), detail: "".into(), at: Timestamp::ZERO };
+    let mut bench = Bench::new("http://a.example/d?id=7&sid=1", failed);
+    let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
+    assert_eq!(known, [(0, 0), (0, 0)]);
+    let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(Fetched::Gone, false));
+    let known = bench.fetch("http://a.example/d?id=7&sid=2", page(0..300), None);
+    assert_eq!(known, [(0, 1), (0, 0)], "a page that is gone does");
+}
+
+/// A plain form came back when the page that had stood for it was gone, and that did not count
+/// against the rule.
+#[test]
+fn a_plain_form_that_came_back_is_compared_with_what_stood_for_it() {
+    let holder = "http://a.example/d?id=7&sid=1";
+    let mut bench = Bench::new(holder, done(Fetched::Gone, false));
+    let plain = url("http://a.example/d?id=7").fingerprint();
+    assert!(!bench.state.is_compared(plain));
+    bench.state.stood.insert(plain, url(holder).fingerprint());
+    assert!(bench.state.is_compared(plain));
+    let known = bench.fetch("http://a.example/d?id=7", page(0..300), None);
+    assert_eq!(known, [(0, 1), (0, 0)]);
+    assert!(!bench.state.is_compared(plain), "and is not remembered any longer");
+}
+
+/// Checks whose pages never answered, or were refused, kept the rule from any further check.
+#[test]
+fn what_came_to_nothing_is_no_check_under_way() {
+    let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+    let shown = Fetched::Page { text, bag, junk, digest: Some(1) };
+    let mut bench = Bench::new("http://a.example/p?id=7&lang=x", done(shown, false));
+    let mut is_fetched = |tail: &str| {
+        crate::crawl::readmit::tests::find(&mut bench.state, tail, bench.now);
+        let own = url(&format!("http://a.example{tail}")).fingerprint();
+        let record = urls::get(&bench.state.db, own).unwrap().unwrap();
+        let is_fetched = matches!(record.state, UrlState::Queued(_));
+        if is_fetched {
+            let mut batch = Batch::default();
+            bench.state.stood.insert(own, own);
+            bench.state.give_back(&mut batch, own).unwrap();
+            bench.state.commit(batch, bench.now).unwrap();
+            assert!(!bench.state.is_compared(own));
+        }
+        is_fetched
+    };
+    let fetched = (0..8).filter(|n| is_fetched(&format!("/p?id=7&lang={n}"))).count();
+    assert_eq!(fetched, 8, "each in place of the one before");
+}
+
+/// While a rule was on trial, or proved for some values only, the others did nothing for a URL
+/// that it rewrote as well: a list was fetched in every order at every commit.
+#[test]
+fn rules_that_are_proved_hold_beside_one_that_is_not() {
+    let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+    let page = Fetched::Page { text, bag, junk, digest: Some(1) };
+    let mut bench = Bench::new("http://a.example/d?id=7&lang=fr&sid=1", done(page, false));
+    let mut find = |tails: &[&str]| {
+        let urls: Vec<CrawlUrl> =
+            tails.iter().map(|tail| url(&format!("http://a.example/d?id=7{tail}"))).collect();
+        let seed = |url: &CrawlUrl| crate::crawl::SeedUrl {
+            url: url.clone(),
+            priority: None,
+            hops_max: None,
+        };
+        let seeds: Vec<crate::crawl::SeedUrl> = urls.iter().map(seed).collect();
+        let (state, mut batch) = (&mut bench.state, Batch::default());
+        state.discover_seeds(&mut batch, &seeds, bench.now).unwrap();
+        state.commit(batch, bench.now).unwrap();
+        let hidden = |url: &CrawlUrl| {
+            let record = urls::get(&state.db, url.fingerprint()).unwrap().unwrap();
+            match record.state {
+                UrlState::Suppressed { by, rules, .. } => Some((by, rules)),
+                _ => None,
+            }
+        };
+        urls.iter().map(hidden).collect::<Vec<_>>()
+    };
+    let by = |tail: &str| url(&format!("http://a.example/d?id=7{tail}")).fingerprint();
+    let [sid, lang] = ["sid", "lang"].map(|name| drop_parameter(name).id.0);
+    let of = find(&["&lang=de&sid=2", "&lang=de&sid=3", "&lang=de"]);
+    let german = Some((by("&lang=de&sid=2"), vec![sid]));
+    assert_eq!(of, [None, german.clone(), german.clone()], "at once");
+    assert_eq!(find(&["&lang=de&sid=4"]), [german], "and later");
+    let french = (by("&lang=fr&sid=1"), vec![sid]);
+    assert_eq!(find(&["&lang=fr&sid=5"]), [Some(french)]);
+    let set_aside = find(&["&lang=es&sid=1", "&lang=it&sid=2", "&lang=it&sid=3"]);
+    let aside = Some((by("&lang=fr&sid=1"), vec![lang, sid]));
+    assert_eq!(set_aside, [None, aside.clone(), aside], "as many are checked at a time");
+}
+
+/// A handbook of which some pages are translated into three languages: the same pages refuted
+/// the rules of two of them, and the third one hid all that there was in its language.
+#[test]
+fn other_forms_of_a_page_that_stood_for_another_one_are_fetched() {
+    let Fetched::Page { text, bag, junk, .. } = page(0..300) else { panic!("a page") };
+    let shown = Fetched::Page { text, bag, junk, digest: Some(1) };
+    let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(shown, false));
+    let form = |n: u32| url(&format!("http://a.example/d?id=7&sid={n}"));
+    let find = |bench: &mut Bench, forms: std::ops::Range<u32>| {
+        let seeds =
+            forms.map(|n| crate::crawl::SeedUrl { url: form(n), priority: None, hops_max: None });
+        let (seeds, mut batch) = (seeds.collect::<Vec<_>>(), Batch::default());
+        bench.state.discover_seeds(&mut batch, &seeds, bench.now).unwrap();
+        bench.state.commit(batch, bench.now).unwrap();
+    };
+    let hidden = |bench: &Bench, forms: std::ops::Range<u32>| {
+        let record = |n| urls::get(&bench.state.db, form(n).fingerprint()).unwrap().unwrap();
+        forms.filter(|n| matches!(record(*n).state, UrlState::Suppressed { .. })).count()
+    };
+    find(&mut bench, 10..22);
+    let before = hidden(&bench, 10..22);
+    assert!((4..CONTESTED_FORMS).contains(&before), "{before} of 12 are hidden");
+    bench.fetch("http://a.example/d?id=7&sid=2", page(1_000..1_300), None);
+    bench.look(shown);
+    assert!(bench.state.is_readmitting());
+    while bench.state.readmit_some(bench.now).unwrap() {}
+    assert_eq!(hidden(&bench, 10..22), 0);
+    // Those that are found later are fetched as well, as many as are left of them.
+    find(&mut bench, 30..42);
+    let later = hidden(&bench, 30..42);
+    find(&mut bench, 50..62);
+    assert!(later < hidden(&bench, 50..62), "{later}");
+}
+
+/// Each audit that did not agree had what stands for it fetched again, however many looked at
+/// the same page in the same second.
+#[test]
+fn one_look_at_a_page_serves_all_doubts_of_its_time() {
+    let (shown, other) = (page(0..300), page(0..340));
+    let mut bench = Bench::new("http://a.example/d?id=7&sid=1", done(shown, false));
+    let mut audit = |tail: &str| {
+        let form = format!("http://a.example/d?id=7&sid={tail}");
+        let known = bench.fetch(&form, other, None);
+        (known[0], bench.state.probes.len())
+    };
+    assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
+    let number = *bench.state.probes.keys().next().unwrap();
+    let flight = bench.state.probes.remove(&number).unwrap();
+    bench.state.probe_came_to(flight.asker, Look::of(other, None), bench.now).unwrap();
+    let mut audit = |tail: &str, now: u64| {
+        bench.now = Timestamp::from_millis(now);
+        let form = format!("http://a.example/d?id=7&sid={tail}");
+        (bench.fetch(&form, other, None)[0], bench.state.probes.len())
+    };
+    assert_eq!(audit("4", 50_000), ((3, 0), 0), "it has changed, as all three say");
+    assert_eq!(audit("5", 90_000), ((3, 0), 1), "that was long ago");
+}
