@@ -220,6 +220,53 @@ fn a_rule_whose_outcomes_do_not_exist_everywhere_is_split() {
     assert!(report.rules.iter().any(refuted), "the general rule was tried");
 }
 
+/// A wiki of which each page has ten views; the empty one is the page itself.
+fn views(url: &CrawlUrl) -> Option<u64> {
+    let view = url.as_url().query_pairs().find(|(name, _)| name == "do");
+    let view = view.and_then(|(_, view)| number(view.strip_prefix("view")?)).unwrap_or(0);
+    parameter(url, "id").map(|id| id * 100 + view)
+}
+
+#[test]
+fn of_many_values_the_one_without_effect_is_tried_though_others_are_more_frequent() {
+    let tails = (0..60).flat_map(|id| {
+        let views = (1..=10).map(move |view| format!("/wiki?id={id}&do=view{view}"));
+        let empty = (id % 2 == 0).then(|| format!("/wiki?id={id}&do="));
+        std::iter::once(format!("/wiki?id={id}")).chain(views).chain(empty)
+    });
+    let model = Model { serve: views };
+    let report = model.learn(model.crawl(tails));
+    assert_eq!(enforced(&report), [r#"drop parameter "do" when """#]);
+}
+
+/// A wiki of pages with names, of which four views show the same whichever page they belong to.
+fn shared_views(url: &CrawlUrl) -> Option<u64> {
+    let value = |name: &str| {
+        let mut pairs = url.as_url().query_pairs();
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    let views = ["index", "recent", "media", "login"];
+    let named = |view: String| views.iter().position(|known| *known == view);
+    match value("do") {
+        Some(view) => named(view).map(|at| at as u64),
+        None => value("id").map(|id| 10 + xxhash_rust::xxh3::xxh3_64(id.as_bytes()) % 100_000),
+    }
+}
+
+#[test]
+fn one_item_is_not_exchanged_for_another_for_the_views_that_they_share() {
+    let letter = |n: u32| char::from_u32(u32::from('a') + n).unwrap();
+    let tails = (0..50).flat_map(|n| {
+        let page = format!("/wiki?id=page_{}{}", letter(n / 10), letter(n % 10));
+        let views = ["", "&do=index", "&do=recent", "&do=media", "&do=login"];
+        views.map(|view| format!("{page}{view}"))
+    });
+    let log = Model { serve: shared_views }.crawl(tails);
+    let report = learn(log, None, Settings::default(), Timestamp::ZERO).unwrap();
+    let found: Vec<String> = report.rules.iter().map(Rule::to_string).collect();
+    assert!(found.iter().all(|rule| !rule.contains("->")), "{found:?}");
+}
+
 /// Answers every URL that it does not know with one friendly page.
 fn soft(url: &CrawlUrl) -> Option<u64> {
     let id = number(url.path().strip_prefix("/a/")?);

@@ -35,6 +35,10 @@ const ENVELOPES_MAX: usize = 4_000_000;
 /// Largest bucket of an envelope: invalid rules flock together [DustBuster §4.2].
 const BUCKET_MAX: usize = 11;
 
+/// Values of a parameter that are tried each by itself: those without which most pages are the same,
+/// then the most frequent ones.
+const VALUES_MAX: usize = 8;
+
 /// Segments of a path that is looked at for one to ignore.
 const SEGMENTS_MAX: usize = 8;
 
@@ -49,6 +53,15 @@ const HOSTS_MAX: usize = 64;
 
 /// Longest prefixes of two aliased parts together, in bytes.
 const PREFIXES_MAX: usize = 64;
+
+/// One value of a parameter.
+#[derive(Clone, Copy, Default)]
+struct Value {
+    /// Classes that have it.
+    classes: u32,
+    /// Those of them that lead to the same document without it.
+    agree: u32,
+}
 
 /// A proposal and the number of URL groups that suggest it.
 pub(crate) type Proposal = (RuleKind, u32);
@@ -77,17 +90,20 @@ pub(crate) fn tokens(text: &str) -> Vec<&str> {
 /// before each alone: one rule is proved sooner than several.
 pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
     let mut groups: BTreeMap<(Separator, Vec<&str>), HashMap<u64, u32>> = BTreeMap::new();
-    let mut values: BTreeMap<(Separator, &str, &str), u32> = BTreeMap::new();
+    let mut values: BTreeMap<(Separator, &str, &str), Value> = BTreeMap::new();
     let mut having: BTreeMap<(Separator, &str), u32> = BTreeMap::new();
-    let mut whole: HashMap<u64, ()> = HashMap::new();
+    let whole: HashMap<u64, &Class> =
+        corpus.classes.iter().map(|class| (hash_without(&class.key, &[]), class)).collect();
     for class in &corpus.classes {
-        whole.insert(hash_without(&class.key, &[]), ());
         let Some(query) = class.key.as_url().query() else { continue };
         let separator = Separator::of(query);
         let names: BTreeSet<&str> = separator.parts(query).map(name_of).collect();
         for part in separator.parts(query) {
             if let Some((name, value)) = part.split_once('=') {
-                *values.entry((separator, name, value)).or_default() += 1;
+                let of = values.entry((separator, name, value)).or_default();
+                of.classes += 1;
+                let without = whole.get(&hash_without(&class.key, &[name]));
+                of.agree += u32::from(without.is_some_and(|other| agree(class, other)));
             }
         }
         let names = names.into_iter().filter(|name| !name.is_empty());
@@ -117,12 +133,12 @@ pub(crate) fn parameters(corpus: &Corpus<'_>) -> Vec<Proposal> {
             let of_name = values.range((separator, name.as_str(), "")..);
             let of_name = of_name.take_while(|((s, n, _), _)| *s == separator && n == name);
             // A value that most URLs of the parameter do not have can still be its default.
-            let mut frequent: Vec<_> = of_name.filter(|(_, count)| **count > 2).collect();
-            frequent.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-            for ((_, _, value), count) in frequent.into_iter().take(8) {
+            let mut frequent: Vec<_> = of_name.filter(|(_, of)| of.classes > 2).collect();
+            frequent.sort_by_key(|(_, of)| std::cmp::Reverse((of.agree, of.classes)));
+            for ((_, _, value), of) in frequent.into_iter().take(VALUES_MAX) {
                 let value = Some((*value).to_owned());
                 let kind = RuleKind::DropParameter { names: names.clone(), value, separator };
-                proposals.push((order, (kind, support.min(*count))));
+                proposals.push((order, (kind, support.min(of.classes))));
             }
         }
         let kind = RuleKind::DropParameter { names, value: None, separator };
@@ -429,6 +445,11 @@ fn same_origin(a: &Class, b: &Class) -> bool {
     a.key.host_str() == b.key.host_str()
         && a.key.is_https() == b.key.is_https()
         && a.key.port() == b.key.port()
+}
+
+/// Returns true where both classes are known to lead to one document.
+fn agree(class: &Class, other: &Class) -> bool {
+    class.docs.first().is_some_and(|doc| other.docs.first() == Some(doc))
 }
 
 fn hash_without(url: &CrawlUrl, names: &[&str]) -> u64 {

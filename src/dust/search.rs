@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::corpus::{Corpus, Verdict};
+use super::items::word;
 use super::miner::Settings;
 use super::propose::{self, Pair, Proposal, tokens};
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
@@ -62,6 +65,18 @@ pub(crate) struct Search<'a> {
 struct Core {
     witnesses: BTreeSet<u64>,
     instances: Vec<Instance>,
+    /// Hashes of the items that it exchanges for others.
+    exchanged: BTreeSet<u64>,
+    /// It was seen elsewhere than between two items.
+    is_general: bool,
+}
+
+impl Core {
+    /// Returns true where it tells items apart: what it saves are the views of that many of them,
+    /// and where an item has ten, a few will always be the same.
+    fn tells_items(&self, minimum: usize) -> bool {
+        !self.is_general && self.exchanged.len() < minimum
+    }
 }
 
 /// One place of a core: a class and the tokens on both sides, nearest first.
@@ -128,6 +143,10 @@ impl Search<'_> {
         // know is left to the trial.
         let blind = source != Source::Mined && verdict.applicable > 0 && self.by_size;
         let carried = blind || self.accepted(&verdict, support_min);
+        tracing::trace!(
+            %rule, worth, carried, same = verdict.same.len(), different = verdict.different.len(),
+            verdict.is_refuted, verdict.applicable, "judged"
+        );
         if worth && carried && self.corpus.settles_with(&rule) {
             self.take(rule, &verdict)?;
             return Ok(true);
@@ -272,7 +291,7 @@ impl Search<'_> {
             .cores(&pairs)
             .into_iter()
             .filter(|((long, short), _)| !waits(long, short))
-            .filter(|(_, core)| core.witnesses.len() >= minimum)
+            .filter(|(_, core)| core.witnesses.len() >= minimum && !core.tells_items(minimum))
             .collect();
         cores.sort_by(|(a, x), (b, y)| (y.witnesses.len(), a).cmp(&(x.witnesses.len(), b)));
         for ((long, short), core) in cores.into_iter().take(CORES_MAX) {
@@ -309,6 +328,10 @@ impl Search<'_> {
             }
             let core = cores.entry((long.concat(), short.concat())).or_default();
             core.witnesses.insert(pair.witness);
+            match exchanged(&self.corpus, pair) {
+                Some(item) => _ = core.exchanged.insert(item),
+                None => core.is_general = true,
+            }
             if core.instances.len() < INSTANCES_MAX {
                 let right_at = whole.len() - right;
                 let mut after: Vec<String> =
@@ -466,6 +489,28 @@ impl Literal {
         let sound = !from.is_empty() && !again;
         sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
     }
+}
+
+/// Returns a hash of the items that two pages name, where they differ in nothing else.
+fn exchanged(corpus: &Corpus<'_>, pair: &Pair) -> Option<u64> {
+    let [a, b] = [pair.a, pair.b].map(|at| corpus.classes[at].key.path_and_query());
+    let ((path, query), (other_path, other_query)) = a.split_once('?').zip(b.split_once('?'))?;
+    let (mut ours, mut theirs) = (parameters(query), parameters(other_query));
+    let mut items = None;
+    loop {
+        match (ours.next(), theirs.next()) {
+            (None, None) => break,
+            (Some(one), Some(other)) if one == other => {}
+            (Some(one), Some(other)) if items.is_none() => {
+                let ((name, item), (other_name, other)) = word(one).zip(word(other))?;
+                let is_item = name == other_name && corpus.items.contains(name);
+                items = is_item.then(|| [item.min(other), item.max(other)].join("="));
+                items.as_ref()?;
+            }
+            _ => return None,
+        }
+    }
+    items.filter(|_| path == other_path).map(|items| xxh3_64(items.as_bytes()))
 }
 
 /// Returns how many tokens on both sides of a number stand before and after the directory that it
