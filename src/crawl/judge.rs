@@ -503,11 +503,10 @@ impl State {
         let (all, difference) = (told.all_rules(), told.difference());
         let changes_by = self.checks.changes_by(url);
         if found == Finding::Failed {
-            // A menu that a view to print has not is more than a short text, and the same on each
-            // page; the rows of a list are others on each. The first pair tells neither.
-            let is_around = known.differs_around(audited)
-                && known.has_text_amid_others(audited, changes_by)
-                && !told.leads_on;
+            // What a view to print has not, the menus, or has besides, where it was printed, is
+            // more than a title, or than a short text, and the same on each page; the rows of a
+            // list are others on each. The first pair tells neither.
+            let is_around = known.has_text_but_title(audited) && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
             let said = self.checks.note_around(all.clone(), text, change);

@@ -14,7 +14,7 @@ use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
 use super::items::Items;
 use super::live::rewrite;
-use super::rule::{Rule, RuleError, RuleKind};
+use super::rule::{Rule, RuleError, RuleKind, RuleState};
 use crate::url::CrawlUrl;
 
 /// Sizes that differ by less than this part prove nothing: counters and comments change pages.
@@ -107,6 +107,8 @@ pub(crate) struct Corpus<'a> {
     dead: HashSet<&'a str>,
     rules: Vec<Rule>,
     compiled: SiteRules,
+    /// Those of them that are proved.
+    proved: SiteRules,
     /// Most documents that can speak for a further rule.
     repeated: usize,
     /// Pages that are two, as a fetch of both has shown.
@@ -133,6 +135,9 @@ impl<'a> Corpus<'a> {
             documents,
             dead: window.dead.iter().map(|url| &**url).collect(),
             compiled: SiteRules::compile(&rules)?,
+            proved: SiteRules::compile(
+                rules.iter().filter(|rule| rule.state == RuleState::Enforced),
+            )?,
             rules,
             repeated: 0,
             apart: window.apart().collect(),
@@ -208,11 +213,9 @@ impl<'a> Corpus<'a> {
                 .entry(key.as_str().into())
                 .or_insert_with(|| self.by_key.get(key.as_str()).copied().into_iter().collect());
             if let Some(first) = group.first()
-                && let (Some(kept), Some(doc)) =
-                    (self.classes[*first].docs.first(), class.docs.first())
-                && self.documents.differ(*doc, *kept)
+                && self.are_apart(&self.classes[*first], class)
             {
-                apart.insert(*doc);
+                apart.extend(class.docs.first());
             }
             group.push(i);
             if is_lost(apart.len().max(verdict.different.len())) {
@@ -226,17 +229,26 @@ impl<'a> Corpus<'a> {
         verdict
     }
 
-    /// Returns true where a rule takes a document for another one that is known to be others.
+    /// Returns true where a rule, by itself or by what is proved, takes a document for another one
+    /// that is known to be others. Those on trial are no accomplices: it may be their fault.
     fn is_refuted(&self, rule: &SiteRules) -> bool {
+        let key_of = |url: CrawlUrl| key_by(&self.proved, url);
         self.apart.iter().any(|(url, key)| {
-            let (one, other) = (self.key_of(url.clone()), self.key_of(key.clone()));
+            let (one, other) = (key_of(url.clone()), key_of(key.clone()));
             let touches = rule.may_touch(&one) || rule.may_touch(&other);
             let led = |url: CrawlUrl| match rewrite(rule, &url) {
-                Some((key, _)) => self.key_of(key),
+                Some((key, _)) => key_of(key),
                 None => url,
             };
             touches && one != other && led(one) == led(other)
         })
+    }
+
+    /// Returns true where no document of one class may be one of the other. A class of several has
+    /// them by a rule on trial, and which of them is meant is not told by that.
+    fn are_apart(&self, one: &Class, other: &Class) -> bool {
+        let differ = |doc: &Doc| other.docs.iter().all(|known| self.documents.differ(*doc, *known));
+        !one.docs.is_empty() && !other.docs.is_empty() && one.docs.iter().all(differ)
     }
 
     /// Puts a rule in force: keys change, classes merge. Where the rule leads to other views of a
@@ -289,6 +301,25 @@ impl<'a> Corpus<'a> {
         }
     }
 
+    /// Returns true where a further rule may be carried by so many documents.
+    pub(crate) fn may_carry(&self, support_min: usize) -> bool {
+        self.repeated >= support_min
+    }
+
+    /// Returns the numbers of the classes whose document another class has too, and of those of
+    /// which only the size is known.
+    pub(crate) fn repeating(&self) -> Vec<usize> {
+        let mut classes_of: HashMap<Doc, u32> = HashMap::new();
+        for doc in self.classes.iter().filter_map(|class| class.docs.first()) {
+            *classes_of.entry(*doc).or_default() += 1;
+        }
+        let repeats = |class: &Class| match class.docs.first() {
+            Some(doc) => classes_of.get(doc).is_some_and(|classes| *classes > 1),
+            None => class.size.is_some(),
+        };
+        (0..self.classes.len()).filter(|at| repeats(&self.classes[*at])).collect()
+    }
+
     /// Counts the documents of several classes, and the classes that could count as one by size.
     fn repeated(&self) -> usize {
         let mut once: HashSet<Doc> = HashSet::new();
@@ -321,10 +352,7 @@ impl<'a> Corpus<'a> {
     }
 
     fn key_of(&self, url: CrawlUrl) -> CrawlUrl {
-        if !self.compiled.may_touch(&url) {
-            return url;
-        }
-        rewrite(&self.compiled, &url).map_or(url, |(key, _)| key)
+        key_by(&self.compiled, url)
     }
 
     fn add(&mut self, url: CrawlUrl, doc: Option<Doc>, size: Option<(u32, u32)>) {
@@ -349,10 +377,16 @@ impl<'a> Corpus<'a> {
         }
         let Some(first) = docs.first().copied() else { return };
         // What is merged with junk is what would be lost, so junk is never the one counted.
-        let kept = docs.iter().copied().find(|doc| self.documents.is_junk(*doc)).unwrap_or(first);
-        let others = docs.iter().copied().filter(|doc| self.documents.differ(*doc, kept));
+        let is_junk =
+            |class: &&Class| class.docs.first().is_some_and(|doc| self.documents.is_junk(*doc));
+        let kept_by = classes().find(is_junk).or_else(|| classes().find(|c| !c.docs.is_empty()));
+        let Some(kept_by) = kept_by else { return };
+        let kept = kept_by.docs.first().copied().unwrap_or(first);
+        let others = classes().filter(|class| self.are_apart(kept_by, class));
         let before = verdict.different.len();
-        verdict.different.extend(others.map(u64::from));
+        verdict
+            .different
+            .extend(others.filter_map(|class| class.docs.first().copied()).map(u64::from));
         if verdict.different.len() == before
             && docs.len() > 1
             && docs.iter().all(|doc| *doc == kept)
@@ -376,6 +410,14 @@ impl Class {
         };
         self.members += members;
     }
+}
+
+/// Returns the key of a URL by some rules.
+fn key_by(rules: &SiteRules, url: CrawlUrl) -> CrawlUrl {
+    if !rules.may_touch(&url) {
+        return url;
+    }
+    rewrite(rules, &url).map_or(url, |(key, _)| key)
 }
 
 /// Sizes that overlap speak for a merge, sizes far apart against it; the size stands for the

@@ -327,6 +327,8 @@ pub(crate) struct Window {
     /// A search would find something: pages of one document differ in a way that was seen before,
     /// or a rule was proved on another site.
     pub(crate) promising: bool,
+    /// Searches in a row that found nothing.
+    pub(crate) fruitless: u32,
     pub(crate) differences: Differences,
     pub(crate) words: Words,
     /// Where the first page of each document stands, counted like `known`.

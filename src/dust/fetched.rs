@@ -175,6 +175,14 @@ impl Fetched {
             && agreement(self, other) == Finding::Same
     }
 
+    /// Returns true where two fetches showed one main text, to within the words of a title, among
+    /// however many other words: a label, where the pages of other texts differ by the same.
+    pub(crate) fn has_text_but_title(self, other: Fetched) -> bool {
+        let texts = self.words().zip(other.words());
+        texts.is_some_and(|(a, b)| a.abs_diff(b) <= TITLE_WORDS_MAX)
+            && agreement(self, other) == Finding::Same
+    }
+
     /// Returns true where two pages have one main text, and so many words are around it in one of
     /// them alone that the other may lack them, and say nothing of its own.
     pub(crate) fn may_say_more_than(self, form: Fetched, changes_by: u32) -> bool {

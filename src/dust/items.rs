@@ -60,10 +60,11 @@ impl Words {
     }
 }
 
-/// Takes a parameter apart whose value is a word: lower-case letters, with `_` or `-` between.
+/// Takes a parameter apart whose value is a word: lower-case letters, with `_` or `-` between, or
+/// with `/`, as in `route=product/category`.
 pub(crate) fn word(part: &str) -> Option<(&str, &str)> {
     let (name, value) = part.split_once('=')?;
-    let is_letter = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-');
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || matches!(byte, b'_' | b'-' | b'/');
     let is_word = (2..=WORD_MAX).contains(&value.len()) && value.bytes().all(is_letter);
     is_word.then_some((name, value))
 }
@@ -98,6 +99,7 @@ mod tests {
     #[test]
     fn numbers_names_and_sentences_are_no_words() {
         assert_eq!(word("do=export_raw"), Some(("do", "export_raw")));
+        assert_eq!(word("route=product/product"), Some(("route", "product/product")));
         for part in ["id=17", "f=Main", "q=a+b", "v=", "v=x", "do", "v=abcdefghijklmnopqrstuvwxy"] {
             assert_eq!(word(part), None, "{part}");
         }

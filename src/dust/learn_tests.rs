@@ -1087,6 +1087,46 @@ fn what_was_refuted_in_one_direction_is_not_tried_in_the_other() {
     assert!(found(&shown).iter().all(|(_, kind, _)| *kind != inverse), "{:?}", found(&shown));
 }
 
+/// Of a repository a parameter without effect was found wherever nothing was on trial, and not
+/// beside a rule that took one version of a file for another.
+#[test]
+fn a_wrong_rule_on_trial_does_not_speak_against_a_right_one() {
+    let site = Site::new("example.com");
+    let wrong = {
+        let (from, to) = ("v=2".to_owned(), "v=1".to_owned());
+        let kind = RuleKind::Substring { from, to, at_start: false, at_end: true };
+        let none = Scope::default();
+        let mut rule = Rule::new(site.clone(), kind, none, Source::Mined, Timestamp::ZERO);
+        rule.state = RuleState::Shadow;
+        rule
+    };
+    let found = |state: RuleState| {
+        let mut miner = super::miner::Miner::new(super::miner::Settings::default());
+        for file in 0..20 {
+            // Of every other file the second version is met first.
+            for version in if file % 2 == 0 { [1, 2] } else { [2, 1] } {
+                let tail = format!("/f?id={file}&v={version}");
+                miner.observe(&page(url(&tail), text(file * 10 + version)));
+            }
+            for version in [1, 2] {
+                let tail = format!("/f?id={file}&js=0&v={version}");
+                miner.observe(&page(url(&tail), text(file * 10 + version)));
+            }
+        }
+        // What they show apart from each other was seen as well.
+        miner.set_apart(&url("/f?id=3&v=2&js=1"), &url("/f?id=3&v=1&js=1"));
+        let base = vec![Rule { state, ..wrong.clone() }];
+        let found = miner.mine(&site, base, &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
+        found.iter().map(Rule::to_string).collect::<Vec<_>>()
+    };
+    let right = r#"drop parameter "js""#;
+    let on_trial = found(RuleState::Shadow);
+    assert!(on_trial.iter().any(|rule| rule == right), "{on_trial:?}");
+    // What is proved is believed: it is the other one that unites what is apart.
+    let proved = found(RuleState::Enforced);
+    assert!(proved.iter().all(|rule| rule != right), "{proved:?}");
+}
+
 /// Of shelves with a few books each the order was dropped, of two with more books it was shown that
 /// each order has others of them, and in the next second the same rule was believed for all paths
 /// of shelves, by those that have a few books.

@@ -18,6 +18,9 @@ use crate::url::{CrawlUrl, Site};
 /// Pages between two searches of a small site that promises something.
 const PROMISE_STEP: u64 = 4;
 
+/// How often the step between such searches doubles while they find nothing.
+const FRUITLESS_MAX: u32 = 2;
+
 /// How the miner samples and when it mines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "snake_case")]
@@ -168,9 +171,8 @@ impl Miner {
         }
         // What promises something is searched for at once, but for a step that grows with what has
         // to be searched.
-        if window.promising
-            && window.total >= window.mined_at + PROMISE_STEP.max(window.mined_at / 16)
-        {
+        let step = PROMISE_STEP.max(window.mined_at / 16) << window.fruitless.min(FRUITLESS_MAX);
+        if window.promising && window.total >= window.mined_at + step {
             return true;
         }
         let news = unknown || window.documents.duplicates() != window.mined_duplicates;
@@ -233,7 +235,11 @@ impl Miner {
             by_size: false,
             now,
         };
-        search.run(priors)
+        let found = search.run(priors)?;
+        if let Some(window) = self.sites.get_mut(site) {
+            window.fruitless = if found.is_empty() { window.fruitless + 1 } else { 0 };
+        }
+        Ok(found)
     }
 
     /// Lets rules be found that touch as few URLs as must speak for them.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::corpus::{Class, Corpus};
 use super::items;
@@ -35,8 +35,8 @@ const ENVELOPES_MAX: usize = 4_000_000;
 /// Largest bucket of an envelope: invalid rules flock together [DustBuster §4.2].
 const BUCKET_MAX: usize = 11;
 
-/// Values of a parameter that are tried each by itself: those without which most pages are the same,
-/// then the most frequent ones.
+/// Values of a parameter that are tried each by itself: those without which most pages are the
+/// same, then the most frequent ones.
 const VALUES_MAX: usize = 8;
 
 /// Segments of a path that is looked at for one to ignore.
@@ -295,25 +295,28 @@ pub(crate) fn sessions(corpus: &Corpus<'_>) -> Vec<Proposal> {
 /// Proposes to ignore one segment of a shape, where paths that differ there only are frequent; with
 /// another segment general or not.
 pub(crate) fn segments(corpus: &Corpus<'_>) -> Vec<Proposal> {
+    // Most pages are the only ones of their document: only what two of one have in common can tell
+    // of a segment to ignore.
+    let witnesses = corpus.repeating();
+    let mut told: HashMap<(u64, usize), u32> = HashMap::new();
+    for at in &witnesses {
+        for rest in rests_of(&corpus.classes[*at]) {
+            *told.entry(rest).or_default() += 1;
+        }
+    }
+    told.retain(|_, classes| *classes > 1);
+    if told.is_empty() {
+        return Vec::new();
+    }
     let mut rests: HashMap<(u64, usize), Vec<usize>> = HashMap::new();
     for (at, class) in corpus.classes.iter().enumerate() {
-        let parts: Vec<&str> = class.key.path()[1..].split('/').collect();
-        if !(2..=SEGMENTS_MAX).contains(&parts.len()) {
-            continue;
-        }
-        for index in (0..parts.len()).filter(|index| !parts[*index].is_empty()) {
-            let mut text = class.key.host_str().to_owned();
-            for (i, part) in parts.iter().enumerate() {
-                text.push('/');
-                text.push_str(if i == index { "\u{1}" } else { part });
-            }
-            text.push_str(class.key.as_url().query().unwrap_or_default());
-            rests.entry((xxh3_64(text.as_bytes()), index)).or_default().push(at);
+        for rest in rests_of(class).filter(|rest| told.contains_key(rest)) {
+            rests.entry(rest).or_default().push(at);
         }
     }
     let mut shapes: BTreeMap<(Vec<Segment>, usize), BTreeMap<&str, u32>> = BTreeMap::new();
     let mut supports: BTreeMap<(Vec<Segment>, usize), u32> = BTreeMap::new();
-    for ((_, index), group) in rests.into_iter().filter(|(_, group)| group.len() > 1) {
+    for ((_, index), group) in rests {
         // Where all lead to different documents there is nothing to ignore.
         if !corpus.some_agree(&group) {
             continue;
@@ -445,6 +448,24 @@ fn same_origin(a: &Class, b: &Class) -> bool {
     a.key.host_str() == b.key.host_str()
         && a.key.is_https() == b.key.is_https()
         && a.key.port() == b.key.port()
+}
+
+/// Returns, for each segment of a path, a hash of all but this segment, and its place.
+fn rests_of(class: &Class) -> impl Iterator<Item = (u64, usize)> {
+    let parts = class.key.path()[1..].split('/');
+    let hashes: Vec<u64> = parts.map(|part| xxh3_64(part.as_bytes())).collect();
+    let query = class.key.as_url().query().unwrap_or_default();
+    let around = xxh3_64_with_seed(class.key.host_str().as_bytes(), xxh3_64(query.as_bytes()));
+    let empty = xxh3_64(b"");
+    let count = if (2..=SEGMENTS_MAX).contains(&hashes.len()) { hashes.len() } else { 0 };
+    (0..count).filter_map(move |index| {
+        let mut bytes = [0; 8 * SEGMENTS_MAX];
+        for (at, hash) in hashes.iter().enumerate().filter(|(at, _)| *at != index) {
+            bytes[8 * at..8 * at + 8].copy_from_slice(&hash.to_le_bytes());
+        }
+        let rest = || (xxh3_64_with_seed(&bytes[..8 * count], around), index);
+        (hashes[index] != empty).then(rest)
+    })
 }
 
 /// Returns true where both classes are known to lead to one document.

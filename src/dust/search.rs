@@ -105,6 +105,10 @@ impl Search<'_> {
         }
         for _ in 0..ROUNDS_MAX {
             let before = self.found.len();
+            // Where fewer documents have two forms than must speak for a rule, none does.
+            if !self.corpus.may_carry(self.settings.support_min as usize) {
+                break;
+            }
             self.plain(propose::hosts)?;
             self.schemes()?;
             self.plain(propose::sessions)?;

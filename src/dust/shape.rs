@@ -60,8 +60,12 @@ impl Shape {
         match rule {
             RuleKind::Substring { from, to, .. } => Shape::of_substring(from, to),
             RuleKind::DropParameter { value: None, .. } => Shape::Parameter,
-            RuleKind::DropParameter { value: Some(_), .. } => Shape::Value,
             RuleKind::SetParameter { .. } => Shape::Words,
+            // A parameter without a value says no more than none.
+            RuleKind::DropParameter { value: Some(value), .. } if value.is_empty() => {
+                Shape::Spelling
+            }
+            RuleKind::DropParameter { value: Some(_), .. } => Shape::Value,
             RuleKind::SortParameters | RuleKind::PathCase | RuleKind::PathSession { .. } => {
                 Shape::Spelling
             }

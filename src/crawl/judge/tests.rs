@@ -447,26 +447,33 @@ fn pages_that_differ_by_one_word_each_are_pages_of_their_own_where_they_stand_st
 /// first of them refuted the rule that makes them one with their pages.
 #[test]
 fn a_menu_that_all_forms_lack_is_a_label_and_the_rows_of_a_list_are_not() {
-    let forms = |around: &dyn Fn(u64) -> u64| {
-        let shown = |page: u64, around: std::ops::Range<u64>| {
-            let words = page * 1_000..page * 1_000 + 100;
+    // Where a menu of so many words begins, and how many words a form has in its text besides.
+    let forms = |(around, words): (&dyn Fn(u64) -> u64, u64), published: u64| {
+        let shown = |page: u64, around: std::ops::Range<u64>, published: u64| {
+            let words = (page * 1_000..page * 1_000 + 100).chain(800_000..800_000 + published);
             let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
             let bag = Some(Bag::of(words.chain(around)));
             Fetched::Page { text, digest: None, bag, junk: false }
         };
-        let whole = |page: u64| shown(page, around(page)..around(page) + 200);
+        let whole = |page: u64| shown(page, around(page)..around(page) + words, 0);
         let mut bench = Bench::new("http://a.example/d?id=0", done(whole(0), false));
         for page in 1..10 {
             let by = format!("http://a.example/d?id={page}");
             bench.hold(&by, done(whole(page), false));
-            bench.fetch(&format!("{by}&sid=1"), shown(page, 0..0), None);
+            bench.fetch(&format!("{by}&sid=1"), shown(page, 0..0, published), None);
             bench.look(whole(page));
         }
         bench.known()[0]
     };
-    assert_eq!(forms(&|_| 900_000), (7, 0), "the first two tell nothing yet");
-    let (agreed, against) = forms(&|page| 900_000 + page * 1_000);
+    let (menu, rows) = (|_| 900_000, |page| 900_000 + page * 1_000);
+    assert_eq!(forms((&menu, 200), 0), (7, 0), "the first two tell nothing yet");
+    let (agreed, against) = forms((&rows, 200), 0);
     assert!(agreed == 0 && against >= 2, "{agreed} {against}");
+    // Each says in its text where it was published, in more words than a label has.
+    let (agreed, against) = forms((&menu, 80), 6);
+    assert!(agreed >= 6 && against == 0, "a shorter menu: {agreed} {against}");
+    let (agreed, against) = forms((&rows, 80), 6);
+    assert!(agreed == 0 && against >= 2, "fewer rows: {agreed} {against}");
 }
 
 /// Views to print lacked what stands beside each post of a topic, others on each, and their
