@@ -18,7 +18,7 @@ use crate::url::{CrawlUrl, Site};
 /// Pages between two searches of a small site that promises something.
 const PROMISE_STEP: u64 = 4;
 
-/// How often the step between such searches doubles while they find nothing.
+/// How often the step between searches doubles while they find nothing.
 const FRUITLESS_MAX: u32 = 2;
 
 /// How the miner samples and when it mines.
@@ -31,7 +31,8 @@ pub struct Settings {
     /// first.
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
-    /// each doubling of the last one. The sooner a rule is found, the more is left for it to save.
+    /// each doubling of the last one. The sooner a rule is found, the more is left for it to save;
+    /// where the last searches found nothing, sizes at which too little is new are passed over.
     pub mine_at: Vec<u64>,
     /// Least share of duplicates among the pages of a site that is mined.
     pub duplicate_share_min: f64,
@@ -179,7 +180,12 @@ impl Miner {
         if !news && !window.hurried {
             return false;
         }
-        let at = self.settings.mine_at.iter().copied().find(|at| *at > window.mined_at);
+        // The longer nothing was found, the more is to be new.
+        let grown = match window.fruitless.min(FRUITLESS_MAX) {
+            0 => window.mined_at + 1,
+            times => window.mined_at + (window.mined_at / 8 << times),
+        };
+        let at = self.settings.mine_at.iter().copied().find(|at| *at >= grown);
         let at = at.unwrap_or_else(|| window.mined_at.saturating_mul(2));
         let first = self.settings.mine_at.first().copied().unwrap_or(0);
         let risen = window.mined_at > 0
