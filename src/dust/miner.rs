@@ -183,7 +183,7 @@ impl Miner {
         // The longer nothing was found, the more is to be new.
         let grown = match window.fruitless.min(FRUITLESS_MAX) {
             0 => window.mined_at + 1,
-            times => window.mined_at + (window.mined_at / 8 << times),
+            times => window.mined_at + ((window.mined_at / 8) << times),
         };
         let at = self.settings.mine_at.iter().copied().find(|at| *at >= grown);
         let at = at.unwrap_or_else(|| window.mined_at.saturating_mul(2));
