@@ -12,11 +12,10 @@ use super::state::State;
 use crate::archive::Position;
 use crate::clock::Timestamp;
 use crate::db::families::meta::{self, ArchivePosition};
-use crate::db::families::queue::Item;
 use crate::db::families::{content, urls};
 use crate::db::{Batch, DbError};
-use crate::frontier::{Rank, UrlRecord, UrlState, priority};
-use crate::url::{CrawlUrl, Fingerprint};
+use crate::frontier::{UrlRecord, UrlState};
+use crate::url::Fingerprint;
 
 /// URLs that are put back in one batch.
 const STEP: usize = 1_000;
@@ -63,7 +62,7 @@ impl State {
             let mut batch = Batch::default();
             for (own, record) in some.iter().zip(urls::get_many(&db, some)?) {
                 if let Some(record) = record {
-                    self.queue_again(&mut batch, *own, record)?;
+                    self.fetch_again(&mut batch, *own, record, "record-lost")?;
                 }
             }
             self.commit(batch, now)?;
@@ -71,28 +70,6 @@ impl State {
         self.archive = ArchivePosition { file: end.file.clone(), offset: end.offset };
         self.commit(Batch::default(), now)?;
         Ok(lost.len() as u64)
-    }
-
-    fn queue_again(
-        &mut self,
-        batch: &mut Batch,
-        own: Fingerprint,
-        mut record: UrlRecord,
-    ) -> Result<(), CrawlError> {
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(()) };
-        let host = self.host_id(&url.host())?;
-        self.change_host(host, |host| host.done = host.done.saturating_sub(1))?;
-        let belongs = record.path.ends_with(['E', 'R']);
-        let rank = Rank { hops: record.hops, belongs, stale: false };
-        let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
-        self.shape.add(record.hops, place.priority);
-        record.attempts = 0;
-        record.state = UrlState::Queued(place);
-        urls::put(batch, &self.db, own, &record);
-        self.counters.done = self.counters.done.saturating_sub(1);
-        self.counters.queued += 1;
-        self.count("record-lost");
-        Ok(())
     }
 }
 

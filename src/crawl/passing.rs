@@ -5,8 +5,9 @@
 //! fetched it stands for the others, and the page is lost with them. But it shows when an audit of
 //! one of these forms leads to a second look: what stood for it has become another page, and what
 //! it had shown first was shown by a page of another key as well. That text is no page, then. What
-//! showed it stands for nothing any more, all that was suppressed for it comes back, and so it goes
-//! with what shows it later. Before the crawl ends one form is fetched for each text that stands
+//! showed it stands for nothing any more, all that was suppressed for it comes back, and it is
+//! fetched once more itself, as after an answer with the right status. What shows it later stands
+//! for nothing either. Before the crawl ends one form is fetched for each text that stands
 //! for pages of several keys, as far as that is little beside what rules have saved.
 //!
 //! A text is known by the bytes of its page, by its words, or by those of most of it. Bounded, and
@@ -234,7 +235,7 @@ impl State {
     }
 
     /// Looks through some URLs for what shows a text that passes: it stands for nothing any more,
-    /// whether or not it does now. Returns where to go on, and how many showed it.
+    /// whether or not it does now, and is fetched once more itself. Returns where to go on, and how many showed it.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -247,17 +248,14 @@ impl State {
         let db = self.db.clone();
         let (rows, next) = urls::chunk(&db, cursor, STEP)?;
         let mut disowned = 0;
-        for (own, mut record) in rows {
-            let UrlState::Done(done) = &mut record.state else { continue };
+        for (own, record) in rows {
+            let UrlState::Done(done) = &record.state else { continue };
             if done.content == PASSING || !names_in(done).any(|name| names.contains(&name)) {
                 continue;
             }
-            done.content = PASSING.to_owned();
-            urls::put(batch, &db, own, &record);
             self.give_back(batch, own)?;
             self.counters.junk += 1;
-            self.count(PASSING);
-            disowned += 1;
+            disowned += u64::from(self.fetch_again(batch, own, record, PASSING)?);
         }
         Ok((next, disowned))
     }
@@ -283,9 +281,9 @@ mod tests {
     }
 
     /// Fetches pages under a rule that hides another form of each, and looks at the first of them
-    /// again, which shows `later` by then. Returns how many of the hidden forms wait once all work
-    /// is done, and whether there was any.
-    fn waiting(pages: &[(&str, Fetched)], later: Fetched) -> (usize, bool) {
+    /// again, which shows `later` by then. Returns how many of the hidden forms, and of the pages,
+    /// wait once all work is done, and whether there was any.
+    fn waiting(pages: &[(&str, Fetched)], later: Fetched) -> (usize, usize, bool) {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
         let mut state = open(&env, logs.path(), now);
@@ -320,12 +318,12 @@ mod tests {
         let was_due = state.changes.jobs.iter().any(is_due);
         while state.work(&HashSet::new(), now).unwrap() {}
         while state.readmit_some(now).unwrap() {}
-        let waits = |(tail, _): &&(&str, Fetched)| {
-            let form = of(&format!("{tail}&sid=9")).fingerprint();
-            let record = urls::get(&state.db, form).unwrap().unwrap();
+        let waits = |tail: &str| {
+            let record = urls::get(&state.db, of(tail).fingerprint()).unwrap().unwrap();
             matches!(record.state, UrlState::Queued(_))
         };
-        (pages.iter().filter(waits).count(), was_due)
+        let forms = pages.iter().filter(|(tail, _)| waits(&format!("{tail}&sid=9"))).count();
+        (forms, pages.iter().filter(|(tail, _)| waits(tail)).count(), was_due)
     }
 
     /// A notice of maintenance, with status 200, was the first form that was fetched of each page
@@ -334,11 +332,11 @@ mod tests {
     fn what_stood_for_several_pages_stands_for_none_once_it_is_gone_from_one() {
         let (notice, text) = (page(0..50), page(1_000..1_300));
         let pages = [("/p?id=1", notice), ("/p?id=2", notice), ("/p?id=3", page(5_000..5_300))];
-        assert_eq!(waiting(&pages, text), (2, true));
-        assert_eq!(waiting(&pages, notice), (0, false), "it is still there");
-        assert_eq!(waiting(&pages, Fetched::Gone), (0, false), "the page was deleted");
-        assert_eq!(waiting(&[pages[0], pages[2]], text), (0, false), "no other page showed it");
+        assert_eq!(waiting(&pages, text), (2, 2, true));
+        assert_eq!(waiting(&pages, notice), (0, 0, false), "it is still there");
+        assert_eq!(waiting(&pages, Fetched::Gone), (0, 0, false), "the page was deleted");
+        assert_eq!(waiting(&[pages[0], pages[2]], text), (0, 0, false), "no other page showed it");
         let forms = [("/p?id=1", notice), ("/p?sid=2&id=1", notice)];
-        assert_eq!(waiting(&forms, text), (0, false), "another form of one page did");
+        assert_eq!(waiting(&forms, text), (0, 0, false), "another form of one page did");
     }
 }

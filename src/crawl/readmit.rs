@@ -288,29 +288,64 @@ impl State {
     ) -> Result<bool, DbError> {
         let Some(how) = suppressed::get(&self.db, by, url)? else { return Ok(false) };
         suppressed::delete(batch, &self.db, by, url, &how);
-        let Some(mut record) = urls::get(&self.db, url)? else { return Ok(false) };
+        let Some(record) = urls::get(&self.db, url)? else { return Ok(false) };
         let Ok(parsed) = CrawlUrl::parse(&record.url) else { return Ok(false) };
         self.tell_restored(&how.rules);
         if !matches!(record.state, UrlState::Suppressed { .. }) {
             return Ok(false);
         }
         self.texts.note_restored(&parsed.host());
-        let host = self.host_id(&parsed.host())?;
         let rank = Rank { hops: record.hops, belongs: false, stale: false };
-        let place = self.enqueue(batch, host, priority(rank), &Item::Page(url))?;
+        self.put_back(batch, (url, &parsed), record, rank)?;
+        self.counters.known = self.counters.known.saturating_sub(1);
+        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
+        self.count("restored");
+        Ok(true)
+    }
+
+    /// Puts a URL that was fetched back into the frontier, to be fetched once more; `why` names
+    /// what is counted. Returns false for one that cannot be read.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn fetch_again(
+        &mut self,
+        batch: &mut Batch,
+        own: Fingerprint,
+        mut record: UrlRecord,
+        why: &str,
+    ) -> Result<bool, DbError> {
+        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
+        let host = self.host_id(&url.host())?;
+        self.change_host(host, |host| host.done = host.done.saturating_sub(1))?;
+        let belongs = record.path.ends_with(['E', 'R']);
+        let rank = Rank { hops: record.hops, belongs, stale: false };
+        record.attempts = 0;
+        self.put_back(batch, (own, &url), record, rank)?;
+        self.counters.done = self.counters.done.saturating_sub(1);
+        self.count(why);
+        Ok(true)
+    }
+
+    fn put_back(
+        &mut self,
+        batch: &mut Batch,
+        (own, url): (Fingerprint, &CrawlUrl),
+        mut record: UrlRecord,
+        rank: Rank,
+    ) -> Result<(), DbError> {
+        let host = self.host_id(&url.host())?;
+        let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
         self.shape.add(record.hops, place.priority);
         record.state = UrlState::Queued(place);
-        urls::put(batch, &self.db, url, &record);
+        urls::put(batch, &self.db, own, &record);
+        self.counters.queued += 1;
         // On a host that is given up nobody would come for it.
         let is_gone = |record: HostRecord| matches!(record.status, HostStatus::GivenUp { .. });
         if self.host(host)?.is_some_and(is_gone) && !self.drain.contains(&host) {
             self.drain.push_back(host);
         }
-        self.counters.known = self.counters.known.saturating_sub(1);
-        self.counters.suppressed = self.counters.suppressed.saturating_sub(1);
-        self.counters.queued += 1;
-        self.count("restored");
-        Ok(true)
+        Ok(())
     }
 }
 

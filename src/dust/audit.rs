@@ -122,6 +122,11 @@ impl Entry {
         true
     }
 
+    /// Returns true if the rule is out of force in one of some places.
+    fn is_refused_in(&self, here: &Places) -> bool {
+        here.iter().any(|place| self.refused.contains(place))
+    }
+
     /// Returns the part of the site in which a rule failed, if it holds in others.
     fn failed_part(&self, here: &Places) -> Option<u64> {
         let (part, agreed) = self.proven.as_ref()?.weak_part(here, ELSEWHERE_MIN)?;
@@ -178,6 +183,12 @@ impl RuleBook {
         let here = places(url, key, self.items_of(&url.site()));
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
+        // The key was made before a rule in force was refused here: that it led to another page says
+        // nothing of a rule on trial beside it.
+        let is_explained = has_failed
+            && self
+                .hiding(rules)
+                .any(|entry| entry.rule.state == RuleState::Enforced && entry.is_refused_in(&here));
         if has_failed {
             let blamed = blamed.map(|id| id.to_string());
             let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
@@ -186,6 +197,7 @@ impl RuleBook {
         for (id, (pooled, odds)) in rules.iter().zip(priors) {
             let Some(entry) = self.entries.get_mut(*id) else { continue };
             if self.by_pairs && entry.rule.state == RuleState::Shadow {
+                let finding = if is_explained { Finding::Unclear } else { finding };
                 self.pair_result(*id, (url, key), (document, finding), now);
                 continue;
             }

@@ -309,10 +309,7 @@ impl<'a> Corpus<'a> {
     /// Returns the numbers of the classes whose document another class has too, and of those of
     /// which only the size is known.
     pub(crate) fn repeating(&self) -> Vec<usize> {
-        let mut classes_of: HashMap<Doc, u32> = HashMap::new();
-        for doc in self.classes.iter().filter_map(|class| class.docs.first()) {
-            *classes_of.entry(*doc).or_default() += 1;
-        }
+        let classes_of = self.classes_of_documents();
         let repeats = |class: &Class| match class.docs.first() {
             Some(doc) => classes_of.get(doc).is_some_and(|classes| *classes > 1),
             None => class.size.is_some(),
@@ -322,17 +319,18 @@ impl<'a> Corpus<'a> {
 
     /// Counts the documents of several classes, and the classes that could count as one by size.
     fn repeated(&self) -> usize {
-        let mut once: HashSet<Doc> = HashSet::new();
-        let mut again: HashSet<Doc> = HashSet::new();
-        let mut sized = 0;
-        for class in &self.classes {
-            match class.docs.first() {
-                Some(doc) if once.insert(*doc) => {}
-                Some(doc) => _ = again.insert(*doc),
-                None => sized += usize::from(class.size.is_some()),
-            }
+        let is_sized = |class: &&Class| class.docs.is_empty() && class.size.is_some();
+        let sized = self.classes.iter().filter(is_sized).count();
+        self.classes_of_documents().values().filter(|classes| **classes > 1).count() + sized
+    }
+
+    /// Counts the classes of each document.
+    fn classes_of_documents(&self) -> HashMap<Doc, u32> {
+        let mut classes_of: HashMap<Doc, u32> = HashMap::new();
+        for doc in self.classes.iter().filter_map(|class| class.docs.first()) {
+            *classes_of.entry(*doc).or_default() += 1;
         }
-        again.len() + sized
+        classes_of
     }
 
     /// Returns true where canonizing by all rules twice equals once, and never fails, on a sample.
@@ -368,31 +366,23 @@ impl<'a> Corpus<'a> {
 
     fn tally(&self, members: &[usize], verdict: &mut Verdict) {
         let classes = || members.iter().map(|at| &self.classes[*at]);
-        let docs: Vec<Doc> = classes().filter_map(|class| class.docs.first().copied()).collect();
+        let known = || classes().filter_map(|class| Some((class, *class.docs.first()?)));
         verdict.merged += u32::try_from(members.len() - 1).unwrap_or(u32::MAX);
-        if docs.is_empty() {
+        // What is merged with junk is what would be lost, so junk is never the one counted.
+        let junk = known().find(|(_, doc)| self.documents.is_junk(*doc));
+        let Some((kept_by, kept)) = junk.or_else(|| known().next()) else {
             let sizes: Vec<(u32, u32)> = classes().filter_map(|class| class.size).collect();
             tally_sizes(&sizes, verdict);
             return;
+        };
+        if known().all(|(_, doc)| doc == kept) {
+            if known().nth(1).is_some() {
+                verdict.same.insert(u64::from(kept));
+            }
+            return;
         }
-        let Some(first) = docs.first().copied() else { return };
-        // What is merged with junk is what would be lost, so junk is never the one counted.
-        let is_junk =
-            |class: &&Class| class.docs.first().is_some_and(|doc| self.documents.is_junk(*doc));
-        let kept_by = classes().find(is_junk).or_else(|| classes().find(|c| !c.docs.is_empty()));
-        let Some(kept_by) = kept_by else { return };
-        let kept = kept_by.docs.first().copied().unwrap_or(first);
-        let others = classes().filter(|class| self.are_apart(kept_by, class));
-        let before = verdict.different.len();
-        verdict
-            .different
-            .extend(others.filter_map(|class| class.docs.first().copied()).map(u64::from));
-        if verdict.different.len() == before
-            && docs.len() > 1
-            && docs.iter().all(|doc| *doc == kept)
-        {
-            verdict.same.insert(u64::from(kept));
-        }
+        let others = known().filter(|(class, _)| self.are_apart(kept_by, class));
+        verdict.different.extend(others.map(|(_, doc)| u64::from(doc)));
     }
 }
 

@@ -169,17 +169,20 @@ impl Fetched {
     /// Returns true where two fetches showed one main text in that sense, among however many other
     /// words.
     pub(crate) fn has_text_amid_others(self, other: Fetched, changes_by: u32) -> bool {
-        let texts = self.words().zip(other.words());
-        let more_max = (OWN_WORDS_MAX + changes_by).min(TITLE_WORDS_MAX);
-        texts.is_some_and(|(a, b)| a.abs_diff(b) <= more_max)
-            && agreement(self, other) == Finding::Same
+        self.has_text_within(other, (OWN_WORDS_MAX + changes_by).min(TITLE_WORDS_MAX))
     }
 
     /// Returns true where two fetches showed one main text, to within the words of a title, among
     /// however many other words: a label, where the pages of other texts differ by the same.
     pub(crate) fn has_text_but_title(self, other: Fetched) -> bool {
+        self.has_text_within(other, TITLE_WORDS_MAX)
+    }
+
+    /// Returns true where two fetches showed one main text, one of them with so many words more of
+    /// it at most.
+    fn has_text_within(self, other: Fetched, more_max: u32) -> bool {
         let texts = self.words().zip(other.words());
-        texts.is_some_and(|(a, b)| a.abs_diff(b) <= TITLE_WORDS_MAX)
+        texts.is_some_and(|(a, b)| a.abs_diff(b) <= more_max)
             && agreement(self, other) == Finding::Same
     }
 

@@ -974,6 +974,24 @@ fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
     assert!(two.book.rule_set().unwrap().is_refused(&url("/more/y?a=1&b=2"), &[sound]));
 }
 
+/// Where a rule was known to make the page to log in one with the first page, the one on trial that
+/// takes sessions out fell for that page with a session.
+#[test]
+fn a_rule_on_trial_does_not_fall_for_one_that_is_refused_in_that_place() {
+    let mut two = Two::new();
+    let (trial, known, both) = (two.sound, two.wrong, [two.sound, two.wrong]);
+    two.book.entries.get_mut(known).unwrap().proven = Some(Proven::default());
+    two.book.become_state(trial, RuleState::Shadow, "on trial", Timestamp::ZERO);
+    let state = |two: &Two| two.book.rule(trial).unwrap().state;
+    two.audit(&[known], true, 60);
+    two.audit_of("/login/y", &[known], false, 1);
+    assert!(two.book.rule_set().unwrap().is_refused(&url("/login/y?a=1&b=2"), &[known]));
+    two.audit_of("/login/y", &both, false, 2);
+    assert_eq!(state(&two), RuleState::Shadow);
+    two.audit_of("/other/y", &both, false, 1);
+    assert_eq!(state(&two), RuleState::Retired, "in other places either may be to blame");
+}
+
 /// Of two versions of a manual, the rule that leads to the newer one had been refuted, and the one
 /// that leads back was believed after two pairs.
 #[test]
