@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::shingle::mix;
-use crate::url::query::parameters;
+use crate::url::query::{name_of, parameters};
 
 /// What a probe asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,27 @@ pub struct Probe {
     pub nonsense: String,
 }
 
+impl Probe {
+    /// Returns true where the probe is a place, given by its path and query, with nonsense instead
+    /// of a part of it that may not matter: of the name in a directory, or beside it of a parameter
+    /// that the place has not.
+    pub fn strays_from(&self, place: &str) -> bool {
+        let (path, query) = split(place);
+        let (own, words) = split(&self.target);
+        match self.kind {
+            ProbeKind::Page => {
+                let directory = own.rsplit_once('/').map_or("", |(directory, _)| directory);
+                !directory.is_empty()
+                    && path.rsplit_once('/').is_some_and(|(of, _)| of == directory)
+            }
+            ProbeKind::Search => {
+                let name = name_of(words);
+                path == own && parameters(query).all(|part| name_of(part) != name)
+            }
+        }
+    }
+}
+
 /// Probes of a host at most: each costs it a request.
 pub const PROBES_MAX: usize = 6;
 
@@ -45,7 +66,7 @@ pub fn plan(seed: u64, known: &[&str], limit: usize) -> Vec<Probe> {
     let mut directories: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut searches: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for target in known {
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let (path, query) = split(target);
         let (directory, file) = path.rsplit_once('/').unwrap_or(("", path));
         *directories.entry((directory, ending(file))).or_default() += 1;
         for (name, _) in parameters(query).filter_map(|pair| pair.split_once('=')) {
@@ -82,6 +103,11 @@ pub fn plan(seed: u64, known: &[&str], limit: usize) -> Vec<Probe> {
     out.extend(places.next());
     out.truncate(limit.min(PROBES_MAX));
     out
+}
+
+/// Returns path and query.
+fn split(target: &str) -> (&str, &str) {
+    target.split_once('?').unwrap_or((target, ""))
 }
 
 /// Shorter places first, then by name, so that a plan does not depend on chance.
@@ -123,6 +149,22 @@ mod tests {
         let between = super::plan(7, &["/find?page=2;q=x"], 2);
         assert_eq!(between[1].kind, ProbeKind::Search, "between semicolons");
         assert!(plan.iter().all(|probe| probe.nonsense.len() == 20));
+    }
+
+    #[test]
+    fn nonsense_may_stand_for_a_name_behind_a_number_or_for_words_that_are_not_looked_for() {
+        let probe =
+            |kind, target: &str| Probe { target: target.into(), kind, nonsense: "x".into() };
+        let page = probe(ProbeKind::Page, "/item/1/x");
+        assert!(page.strays_from("/item/1/title") && page.strays_from("/item/1/?all=1"));
+        assert!(!page.strays_from("/item/2/title") && !page.strays_from("/item/1"));
+        assert!(
+            !probe(ProbeKind::Page, "/x").strays_from("/title"),
+            "of the root nothing is known"
+        );
+        let search = probe(ProbeKind::Search, "/list?q=x");
+        assert!(search.strays_from("/list") && search.strays_from("/list?page=2"));
+        assert!(!search.strays_from("/list?q=word") && !search.strays_from("/other"));
     }
 
     #[test]

@@ -173,7 +173,8 @@ impl State {
         }
     }
 
-    /// Takes in what a probe came to; a redirect becomes a further probe.
+    /// Takes in what a probe came to, given the URL that was asked for; a redirect becomes a further
+    /// probe.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -181,7 +182,7 @@ impl State {
         &mut self,
         batch: &mut Batch,
         number: u64,
-        visit: &Visit,
+        (asked, visit): (&CrawlUrl, &Visit),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let Some(ProbeFlight { asker, hops }) = self.probes.remove(&number) else {
@@ -190,7 +191,7 @@ impl State {
         let facts = visit.page.as_deref();
         let asker = match asker {
             Asker::Host { host, probe } => {
-                return Ok(self.settle_nothing(batch, host, probe, hops, &visit.outcome, facts)?);
+                return Ok(self.settle_nothing(batch, (host, probe), hops, asked, visit)?);
             }
             asker @ (Asker::Rule { .. } | Asker::Audit(_)) => asker,
         };

@@ -11,11 +11,12 @@ use lru::LruCache;
 use serde::{Deserialize, Serialize};
 
 use super::admit::Admitted;
+use super::evidence::{Marks, fetched_of};
 use super::learn::{Asker, ProbeFlight};
 use super::near::NearMode;
 use super::state::State;
 use super::steer::Job;
-use super::visit::PageFacts;
+use super::visit::{PageFacts, Visit};
 use crate::clock::Timestamp;
 use crate::content::host::{HostContent, HostPages, HostSettings, Outcome, Settled};
 use crate::content::near::NearSettings;
@@ -25,6 +26,7 @@ use crate::content::soft_error::HostErrors;
 use crate::content::trap::{HostTrap, Level, Transition, section_of};
 use crate::db::families::dust::{self as sites, Kind};
 use crate::db::{Batch, Db, DbError};
+use crate::dust::{Fetched as Shown, Finding};
 use crate::fetch::Outcome as Fetched;
 use crate::frontier::{HostStatus, Lease, Waiting};
 use crate::url::{CrawlUrl, Host};
@@ -223,11 +225,13 @@ impl State {
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
         let before = held.content.trap().level_at(outcome.target);
-        // A page with too little text to be compared with another checks nothing. What comes back
-        // when a rule falls, all at once, was met among pages that were new.
+        // A page with too little text to be compared with another checks nothing. Where a rule was
+        // refused, all pages are fetched, and not a few of what it hides. What comes back when a
+        // rule falls, all at once, was met among pages that were new.
         let is_thin = facts.analysis.as_ref().is_some_and(|analysis| analysis.thin);
         let own = lease.waiting.fingerprint;
-        if (self.checks.samples(own) || self.stood.contains_key(&own)) && !is_thin {
+        let is_sampled = admitted.is_audit && self.checks.samples(own);
+        if (is_sampled || self.stood.contains_key(&own)) && !is_thin {
             return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
         }
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);
@@ -443,19 +447,20 @@ impl State {
     }
 
     /// Takes note of what a host answered to a path that cannot exist; a redirect within the host
-    /// becomes a further probe, one that leads away says nothing.
+    /// becomes a further probe, one that leads away says nothing. Nor does a page that is there:
+    /// some sites go by the number of an item, whatever stands behind it.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn settle_nothing(
         &mut self,
         batch: &mut Batch,
-        host: Host,
-        probe: Probe,
+        (host, probe): (Host, Probe),
         hops: u8,
-        outcome: &Fetched,
-        facts: Option<&PageFacts>,
+        asked: &CrawlUrl,
+        visit: &Visit,
     ) -> Result<(), DbError> {
+        let facts = visit.page.as_deref();
         if let Some(target) = facts.and_then(|facts| facts.redirect.as_ref()) {
             if hops < HOPS_MAX && target.host() == host {
                 let asker = Asker::Host { host, probe };
@@ -464,13 +469,40 @@ impl State {
             }
             return Ok(());
         }
-        if let Fetched::Answer(answer) = outcome {
+        if let Fetched::Answer(answer) = &*visit.outcome
+            && !self.is_there(&host, &probe, asked, fetched_of(answer, facts))?
+        {
             let analysis = facts.and_then(|facts| facts.analysis.as_ref());
             let held = self.texts.of(&self.db, &host)?;
             held.content.note_probe(&probe, answer.status, analysis);
             self.texts.save(&host);
         }
         Ok(())
+    }
+
+    /// Returns true where the answer to a probe is what the host shows, without the nonsense, at a
+    /// place that was known when the probe was planned.
+    fn is_there(
+        &mut self,
+        host: &Host,
+        probe: &Probe,
+        asked: &CrawlUrl,
+        shown: Shown,
+    ) -> Result<bool, DbError> {
+        let places = self.texts.of(&self.db, host)?.targets.clone();
+        for place in places.iter().filter(|place| probe.strays_from(place)) {
+            let Ok(url) = asked.join(place) else { continue };
+            let known = self.evidence_at(url.fingerprint())?;
+            let shows_it = |(known, _): &(Shown, Marks)| {
+                let has_its_text = known.judged_by(shown) == Finding::Same;
+                known.is_page() && (has_its_text || known.stands_still(shown))
+            };
+            if known.as_ref().is_some_and(shows_it) {
+                tracing::debug!(%asked, place, "an answer to nonsense is a page that is there");
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Lets the probes of a host be planned again if an earlier run asked for them and took no
@@ -604,7 +636,6 @@ mod tests {
         assert!(state.jobs.is_empty() && state.changes.jobs.is_empty());
     }
 
-    /// The things that lists showed were on trial, and the part was parked for the lists.
     #[test]
     fn a_login_form_names_the_page_that_is_shown_afterwards() {
         let names = |target: &str| {
@@ -616,6 +647,7 @@ mod tests {
         assert!(!names("/login") && !names("/a/login?lang=en") && !names("/login?return="));
     }
 
+    /// The things that lists showed were on trial, and the part was parked for the lists.
     #[test]
     fn a_part_is_judged_anew_when_what_rules_had_set_aside_in_it_comes_back() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));

@@ -93,7 +93,8 @@ impl State {
             Errand::Probe(number) => {
                 self.take_row(&mut batch, &admitted.lease);
                 self.counters.probe_requests += 1;
-                self.settle_probe(&mut batch, number, &visit, now)?;
+                let asked = &admitted.lease.waiting.url;
+                self.settle_probe(&mut batch, number, (asked, &visit), now)?;
                 line.then = "done".to_owned();
             }
             Errand::Page => {

@@ -182,6 +182,34 @@ async fn pages_that_are_not_there_are_known_whatever_their_status_says() {
     assert_eq!(world.lost(), 0);
 }
 
+/// A probe asked for nonsense behind the number of an item, and was shown the item: what showed it
+/// under another name was taken for an error.
+#[tokio::test(start_paused = true)]
+async fn a_site_that_goes_by_the_number_of_an_item_says_nothing_of_what_is_not_there() {
+    let addresses = || {
+        let of = |name: &str| (0..40).map(|n| format!("/item/{n}/{name}")).collect::<Vec<_>>();
+        [of("title"), of("old-title")].concat().into_iter()
+    };
+    let answer = move |url: &CrawlUrl| {
+        let parts: Vec<&str> = url.path()[1..].split('/').collect();
+        match parts[..] {
+            [""] => {
+                let links: Vec<String> = addresses().collect();
+                Page::text("home", &links.iter().map(String::as_str).collect::<Vec<_>>())
+            }
+            ["item", n, _] if n.parse().is_ok_and(|n: u32| n < 40) => Page::text(n, &[]),
+            _ => Page::Missing,
+        }
+    };
+    let crawled = empty().scripted(Vec::new(), answer).await;
+    let known: BTreeSet<String> =
+        addresses().map(|address| format!("http://a.test{address}")).collect();
+    let is_of_item = |url: &&String| url.contains("/item/") && !known.contains(*url);
+    assert!(crawled.asked.iter().any(|url| is_of_item(&url)), "it was asked for nonsense");
+    assert_eq!(crawled.summary.counters.junk, 0);
+    assert_eq!(crawled.summary.counters.duplicates, 40);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_small_site_with_many_dead_links_is_fetched_to_its_last_page_and_not_parked() {
     // What is left at the end are dead links alone, several times as many as the site has pages.

@@ -39,7 +39,7 @@ const AT_ONCE: u32 = 2;
 const AWAITED_MAX: usize = 100_000;
 
 /// URLs by which one rule is measured that are no evidence of a trap.
-const SAMPLED_MAX: usize = 512;
+const SAMPLED_MAX: usize = 16;
 
 /// URLs of one rule in force that are fetched before a crawl ends.
 const MEASURED_MAX: usize = 256;
@@ -106,6 +106,9 @@ const COUNTERS_AMONG: u32 = 8;
 
 /// Templates of which it is known whether their pages show a counter.
 const TEMPLATES_MAX: usize = 20_000;
+
+/// URLs of one rule in doubt that are remembered, 32 bytes each.
+const IN_DOUBT_MAX: usize = 4 * STEP_MAX;
 
 /// URLs of one rule that are looked at in one step.
 const ROWS_MAX: usize = 100_000;
@@ -207,6 +210,9 @@ pub(in crate::crawl) struct Checks {
     failed: HashMap<RuleId, Failed>,
     /// How far the URLs of each rule were looked at for what is not proved.
     scans: HashMap<RuleId, Scan>,
+    /// Of each rule, URLs with what stands for them that were found to be in doubt then, in the
+    /// order in which they are fetched: all that it hides is looked at anew when none is left.
+    in_doubt: HashMap<RuleId, VecDeque<(Fingerprint, Fingerprint)>>,
     /// Rules of which none was left: what they hid before then is not looked at again while they
     /// are trusted as much.
     clean: HashMap<RuleId, Clean>,
@@ -380,6 +386,12 @@ impl Checks {
     /// Returns true where the check of a URL is awaited.
     pub(in crate::crawl) fn awaits(&self, url: Fingerprint) -> bool {
         self.awaited.contains_key(&url)
+    }
+
+    /// Returns how many URLs of a rule are fetched at once before the end of the crawl, for what
+    /// they would prove: with each step twice as many.
+    fn proving_step(&self, rule: RuleId) -> usize {
+        self.proving.get(&rule).copied().unwrap_or(0).clamp(AT_ONCE as usize, STEP_MAX)
     }
 
     /// Returns true where what a URL shows is no evidence of a trap: it is one of so few by which
@@ -996,6 +1008,9 @@ impl State {
         rule: RuleId,
         now: Timestamp,
     ) -> Result<bool, DbError> {
+        if self.prove_what_was_in_doubt(batch, set, rule)? {
+            return Ok(true);
+        }
         let newly = Scan { from: Fingerprint(0), version: set.version() };
         let scan = *self.checks.scans.entry(rule).or_insert(newly);
         let rows = suppressed::by_rule_from(&self.db, rule.0, scan.from, ROWS_MAX)?;
@@ -1034,19 +1049,56 @@ impl State {
         // First what can be compared, and tests one rule; in the order of their hashes, which is
         // no order.
         open.sort_by_key(|one| (one.is_mute, one.in_doubt, one.own));
-        let done = self.checks.proving.get(&rule).copied().unwrap_or(0);
-        let step = done.clamp(AT_ONCE as usize, STEP_MAX);
         let mut seen = BTreeSet::new();
         let (apart, alike): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|one| one.places.iter().any(|at| seen.insert(*at)));
-        for one in apart.into_iter().chain(alike).take(step) {
-            if self.restore_suppressed(batch, one.by, one.own)? {
-                self.checks.begin(one.own, one.by, &one.rules, Why::Told);
-                *self.checks.proving.entry(rule).or_default() += 1;
-                any = true;
+        let mut open: VecDeque<Open> = apart.into_iter().chain(alike).collect();
+        for one in open.drain(..self.checks.proving_step(rule).min(open.len())) {
+            any |= self.prove_by(batch, rule, &one)?;
+        }
+        let rest = open.iter().map(|one| (one.own, one.by)).take(IN_DOUBT_MAX);
+        self.checks.in_doubt.insert(rule, rest.collect());
+        Ok(any)
+    }
+
+    /// Fetches some of what was in doubt when all that a rule hides was last looked at, and still
+    /// is. Returns false if nothing of it is left.
+    fn prove_what_was_in_doubt(
+        &mut self,
+        batch: &mut Batch,
+        set: &RuleSet,
+        rule: RuleId,
+    ) -> Result<bool, DbError> {
+        let Some(mut known) = self.checks.in_doubt.remove(&rule) else { return Ok(false) };
+        let (mut any, mut left) = (false, self.checks.proving_step(rule));
+        while left > 0
+            && let Some((own, by)) = known.pop_front()
+        {
+            match self.look_at(set, own, by)? {
+                SetAside::Doubtful(one) if one.is_held => {
+                    any |= self.restore_suppressed(batch, by, own)?;
+                }
+                SetAside::Doubtful(one) if self.prove_by(batch, rule, &one)? => {
+                    (any, left) = (true, left - 1);
+                }
+                _ => {}
             }
         }
+        if !known.is_empty() {
+            self.checks.in_doubt.insert(rule, known);
+        }
         Ok(any)
+    }
+
+    /// Fetches a URL that was set aside, to prove the rules that set it aside; returns false if it
+    /// has come back meanwhile.
+    fn prove_by(&mut self, batch: &mut Batch, rule: RuleId, one: &Open) -> Result<bool, DbError> {
+        let is_restored = self.restore_suppressed(batch, one.by, one.own)?;
+        if is_restored {
+            self.checks.begin(one.own, one.by, &one.rules, Why::Told);
+            *self.checks.proving.entry(rule).or_default() += 1;
+        }
+        Ok(is_restored)
     }
 
     /// Looks at a URL that was suppressed in favour of `by`: it is in doubt if it is not proved to
