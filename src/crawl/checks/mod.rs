@@ -108,7 +108,7 @@ const COUNTERS_AMONG: u32 = 8;
 const TEMPLATES_MAX: usize = 20_000;
 
 /// URLs of one rule in doubt that are remembered, 32 bytes each.
-const IN_DOUBT_MAX: usize = 4 * STEP_MAX;
+const IN_DOUBT_MAX: usize = 16 * STEP_MAX;
 
 /// URLs of one rule that are looked at in one step.
 const ROWS_MAX: usize = 100_000;
@@ -1029,15 +1029,18 @@ impl State {
                 SetAside::Proved => {}
             }
         }
+        // What is in doubt is remembered: the rest of what was hidden by now needs no look, while
+        // the rule is trusted as much.
+        let is_all = scan.from == newly.from && rows.len() < ROWS_MAX;
+        if is_clean && is_all && open.len() <= IN_DOUBT_MAX {
+            self.checks.clean.insert(rule, Clean { at: now, trust: set.trust(rule) });
+        }
         if open.is_empty() {
             let rest = rows.last().filter(|_| rows.len() == ROWS_MAX);
             let after = |last: Fingerprint| Fingerprint(last.0.saturating_add(1));
             let next = rest.map(|(last, _)| Scan { from: after(*last), ..scan });
             // What was passed may have come into doubt since.
             let is_old = scan.from != newly.from && scan.version != newly.version;
-            if is_clean && scan.from == newly.from && next.is_none() {
-                self.checks.clean.insert(rule, Clean { at: now, trust: set.trust(rule) });
-            }
             self.checks.scans.insert(rule, next.unwrap_or(newly));
             return Ok(next.is_some() || is_old);
         }
@@ -1081,7 +1084,8 @@ impl State {
                 SetAside::Doubtful(one) if self.prove_by(batch, rule, &one)? => {
                     (any, left) = (true, left - 1);
                 }
-                _ => {}
+                SetAside::Passed => _ = self.checks.clean.remove(&rule),
+                SetAside::Doubtful(_) | SetAside::Proved => {}
             }
         }
         if !known.is_empty() {
