@@ -49,7 +49,9 @@ pub struct Outcome<'a> {
     pub known_text: bool,
     /// Another address gave nearly the same main text, where that is known.
     pub known_nearly: bool,
-    /// Addresses of the host that wait, where that is known.
+    /// Addresses of the host that wait, where that is known. Those that rules hide would wait too,
+    /// if there were none, and are counted with them: a space without end is one however few of its
+    /// addresses wait, and what rules give back is no new one.
     pub waiting: Option<u64>,
     /// Path and query of the page of this host on which the address was found.
     pub via: Option<&'a str>,
@@ -180,7 +182,7 @@ impl HostContent {
                 near_repeat: page.known_nearly,
                 thin: analysis.thin,
                 junk: page.junk,
-                waiting: page.waiting,
+                waiting: page.waiting.map(|waiting| waiting.saturating_add(self.hidden)),
                 address: self.trap.note_address(page.target),
                 shape: Some(shape_of(page.target)),
                 found_in: page.via.and_then(section_of),
@@ -313,6 +315,34 @@ mod tests {
         assert!(settled.iter().any(|settled| !settled.changes.is_empty()));
         host.forgive();
         assert_eq!(host.trap().worst(), Level::Healthy);
+    }
+
+    /// Tables by every column in every order: rules hid most of what a page led to, so that ever
+    /// fewer addresses waited, and thousands of forms were fetched to prove further rules. And half
+    /// of a repository, which came back when a rule fell, was taken for new addresses.
+    #[test]
+    fn what_rules_hide_waits_as_well_where_it_is_seen_whether_a_host_comes_to_an_end() {
+        let (soft, settings) = (SoftHost::new(11), HostSettings::default());
+        let pages: Vec<Analysis> = (0..200).map(|n| analysed(&soft.page(n))).collect();
+        let parked_after = |hides: u64, restores: u64| {
+            let mut host = HostContent::default();
+            (0..restores).for_each(|_| host.note_hidden());
+            for (n, page) in (0..).zip(&pages) {
+                let target = format!("/a/{n}");
+                let new = Outcome { waiting: Some(1_000 - n), ..outcome(&target, page) };
+                host.settle(&new, &settings);
+            }
+            (0..restores).for_each(|_| host.note_restored());
+            (0..600).position(|n| {
+                (0..hides).for_each(|_| host.note_hidden());
+                let known = Outcome { known_text: true, ..outcome("/a/1?s=1", &pages[1]) };
+                let again = Outcome { waiting: Some(800 + restores - n), ..known };
+                host.settle(&again, &settings).level == Level::Parked
+            })
+        };
+        assert_eq!(parked_after(0, 0), None);
+        assert_eq!(parked_after(9, 0), Some(200), "as many repeats as there were texts");
+        assert_eq!(parked_after(0, 500), None);
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    /// Takes in what a probe came to, given the URL that was asked for; a redirect becomes a further
+    /// Takes in what a probe came to, given the URL that was asked for; a redirect becomes one more
     /// probe.
     ///
     /// # Errors

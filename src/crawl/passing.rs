@@ -235,7 +235,8 @@ impl State {
     }
 
     /// Looks through some URLs for what shows a text that passes: it stands for nothing any more,
-    /// whether or not it does now, and is fetched once more itself. Returns where to go on, and how many showed it.
+    /// whether or not it does now, and is fetched once more itself. Returns where to go on, and how
+    /// many showed it.
     ///
     /// # Errors
     /// Returns what the database says.

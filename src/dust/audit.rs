@@ -183,8 +183,8 @@ impl RuleBook {
         let here = places(url, key, self.items_of(&url.site()));
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
         let alone = has_failed && self.hiding(rules).count() == 1;
-        // The key was made before a rule in force was refused here: that it led to another page says
-        // nothing of a rule on trial beside it.
+        // The key was made before a rule in force was refused here: that it led to another page
+        // says nothing of a rule on trial beside it.
         let is_explained = has_failed
             && self
                 .hiding(rules)
