@@ -35,10 +35,11 @@
 //!
 //! A finite site that shows the same files in many orders, or one tree under two names, repeats
 //! itself as much, but its repeats come to an end by themselves. So where it is known how many
-//! addresses of the host wait, nothing is parked before that number has stood still, or grown, over
-//! as many repeats as the host had new texts, nor while it falls by every second of them: an
-//! address more is a fetch, a host parked wrongly is its text. A demand to log in, to which the
-//! server sends whoever asks for something else, has nothing to lose, and is parked all the same.
+//! addresses of the host wait, those counted that rules hide, nothing is parked before that number
+//! has stood still, or grown, over as many repeats as the host had new texts, nor while it falls by
+//! every second of them: an address more is a fetch, a host parked wrongly is its text. A demand to
+//! log in, to which the server sends whoever asks for something else, has nothing to lose, and is
+//! parked all the same.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
