@@ -160,7 +160,8 @@ struct Scan {
     version: u64,
 }
 
-/// When all that a rule hides was found to be proved, and how far the rule was trusted.
+/// When all that a rule hides was found to be proved, or remembered as in doubt, and how far the
+/// rule was trusted.
 #[derive(Debug)]
 struct Clean {
     at: Timestamp,
@@ -213,8 +214,8 @@ pub(in crate::crawl) struct Checks {
     /// Of each rule, URLs with what stands for them that were found to be in doubt then, in the
     /// order in which they are fetched: all that it hides is looked at anew when none is left.
     in_doubt: HashMap<RuleId, VecDeque<(Fingerprint, Fingerprint)>>,
-    /// Rules of which none was left: what they hid before then is not looked at again while they
-    /// are trusted as much.
+    /// Rules of which all was looked at, and what is in doubt remembered: what they hid before then
+    /// is not looked at again while they are trusted as much.
     clean: HashMap<RuleId, Clean>,
     /// Of each site, how far its pages change at a second look.
     restless: HashMap<Site, Restless>,
