@@ -446,7 +446,7 @@ impl State {
             self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
-            self.probe_forbidden(number, now)?;
+            self.probe_forbidden(&mut batch, number, now)?;
         }
         self.count(reason);
         let (record, parting) = self.frontier.skip(lease, now);

@@ -4,7 +4,7 @@ use super::admit::Admitted;
 use super::discover::Link;
 use super::error::CrawlError;
 use super::evidence::{Marks, fetched_of};
-use super::judge::{Leads, Look};
+use super::judge::{Leads, Look, Under};
 use super::learned;
 use super::learner::{Said, Tell};
 use super::state::State;
@@ -53,8 +53,8 @@ pub(super) enum Asker {
         is_reference: bool,
     },
     /// That of audits which did not agree: what stands for their URLs, of which this names one, is
-    /// fetched once more.
-    Audit(Fingerprint),
+    /// fetched once more, under its own address or another one.
+    Audit(Fingerprint, Under),
     /// How a host answers to what cannot exist.
     Host {
         /// The host.
@@ -193,13 +193,20 @@ impl State {
             Asker::Host { host, probe } => {
                 return Ok(self.settle_nothing(batch, (host, probe), hops, asked, visit)?);
             }
-            asker @ (Asker::Rule { .. } | Asker::Audit(_)) => asker,
+            asker @ (Asker::Rule { .. } | Asker::Audit(..)) => asker,
         };
         let redirect = facts.and_then(|facts| facts.redirect.clone());
         if let Some(target) = redirect
             && hops < PROBE_HOPS_MAX
             && self.may_be_probed(&target)?
         {
+            let asker = match asker {
+                // It is led back to its own address.
+                Asker::Audit(page, _) if target.fingerprint() == page => {
+                    Asker::Audit(page, Under::Own(None))
+                }
+                asker => asker,
+            };
             let flight = ProbeFlight { asker, hops: hops + 1 };
             return Ok(self.enqueue_probe(batch, &target, flight)?);
         }
@@ -207,11 +214,7 @@ impl State {
             Outcome::Answer(answer) => fetched_of(answer, visit.page.as_deref()),
             Outcome::Failed(_) => Fetched::Unavailable,
         };
-        let look = Look::of(fetched, facts);
-        if let Asker::Audit(page) = asker {
-            self.note_second_look(batch, page, (look.shown, look.marks))?;
-        }
-        self.probe_came_to(asker, look, now)
+        self.probe_came_to(batch, asker, Look::of(fetched, facts), now)
     }
 
     /// Takes in that robots.txt, or another gate, forbids a probe.
@@ -220,12 +223,14 @@ impl State {
     /// Returns what the database says.
     pub(super) fn probe_forbidden(
         &mut self,
+        batch: &mut Batch,
         number: u64,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
             Some(flight) => {
-                self.probe_came_to(flight.asker, Look::of(Fetched::Forbidden, None), now)
+                let look = Look::of(Fetched::Forbidden, None);
+                self.probe_came_to(batch, flight.asker, look, now)
             }
             None => Ok(()),
         }
@@ -233,6 +238,7 @@ impl State {
 
     pub(super) fn probe_came_to(
         &mut self,
+        batch: &mut Batch,
         asker: Asker,
         look: Look,
         now: Timestamp,
@@ -240,7 +246,9 @@ impl State {
         let fetched = look.shown;
         let (id, is_reference) = match asker {
             Asker::Rule { id, is_reference } => (id, is_reference),
-            Asker::Audit(page) => return Ok(self.looked_at(page, look, now)?),
+            Asker::Audit(page, under) => {
+                return Ok(self.looked_at(batch, (page, under), look, now)?);
+            }
             // What a host may not be asked says nothing about how it answers.
             Asker::Host { .. } => return Ok(()),
         };
@@ -353,7 +361,7 @@ impl State {
             if self.may_be_probed(&url)? {
                 self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })?;
             } else {
-                self.probe_came_to(asker, Look::of(Fetched::Forbidden, None), now)?;
+                self.probe_came_to(batch, asker, Look::of(Fetched::Forbidden, None), now)?;
             }
         }
         Ok(())
@@ -361,7 +369,10 @@ impl State {
 
     /// Returns true for a URL that the crawl may fetch, as it was fetched or lies within its scope:
     /// what a rule makes of a URL, or a server sends to, may be anywhere.
-    fn may_be_probed(&self, url: &CrawlUrl) -> Result<bool, DbError> {
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn may_be_probed(&self, url: &CrawlUrl) -> Result<bool, DbError> {
         if self.filter.schedule(&Candidate::link(url, url, 0)).accept {
             return Ok(true);
         }
@@ -382,7 +393,7 @@ impl State {
         // What a host says to nonsense decides what its next pages are, and so does a doubt about a
         // rule that hides some of them. A rule that is but tried has time.
         let priority = match flight.asker {
-            Asker::Host { .. } | Asker::Audit(_) => 0,
+            Asker::Host { .. } | Asker::Audit(..) => 0,
             Asker::Rule { .. } => PRIORITIES as u8 - 1,
         };
         self.serials.probe += 1;

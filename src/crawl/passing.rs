@@ -62,10 +62,11 @@ type Names = [Option<u64>; 3];
 /// Which texts pass, and which pages have shown the last ones.
 #[derive(Debug)]
 pub(super) struct Passing {
-    /// The first URL that showed a text.
-    shown: LruCache<u64, Fingerprint>,
-    /// The first few URLs that did, where there are several.
-    shared: LruCache<u64, Vec<Fingerprint>>,
+    /// The first URL that showed a text, and whether it was fetched beside another one of its key:
+    /// such a form stands for none.
+    shown: LruCache<u64, (Fingerprint, bool)>,
+    /// The first few that did, where there are several; of those that stand for others, if any do.
+    shared: LruCache<u64, Vec<(Fingerprint, bool)>>,
     passed: VecDeque<u64>,
     walks: u32,
     /// Pages of which a form was fetched since they show what others do.
@@ -89,22 +90,29 @@ impl Passing {
         names.any(|name| self.passed.contains(&name))
     }
 
-    fn note(&mut self, url: Fingerprint, names: impl Iterator<Item = u64>) {
+    fn note(&mut self, (url, is_beside): (Fingerprint, bool), names: impl Iterator<Item = u64>) {
         for name in names {
-            let first = *self.shown.get_or_insert(name, || url);
-            if first == url {
+            let first = *self.shown.get_or_insert(name, || (url, is_beside));
+            if first.0 == url {
                 continue;
             }
             let sharing = self.shared.get_or_insert_mut(name, || vec![first]);
-            if sharing.len() < SHARING_MAX && !sharing.contains(&url) {
-                sharing.push(url);
+            if sharing.iter().any(|(known, _)| *known == url) {
+                continue;
+            }
+            if sharing.len() < SHARING_MAX {
+                sharing.push((url, is_beside));
+            } else if !is_beside
+                && let Some(known) = sharing.iter_mut().find(|(_, is_beside)| *is_beside)
+            {
+                *known = (url, is_beside);
             }
         }
     }
 
     /// Returns some URLs that showed one of these texts, where several did.
     fn sharing(&self, names: &[u64]) -> impl Iterator<Item = Fingerprint> {
-        names.iter().filter_map(|name| self.shared.peek(name)).flatten().copied()
+        names.iter().filter_map(|name| self.shared.peek(name)).flatten().map(|(url, _)| *url)
     }
 
     fn pass(&mut self, names: &[u64]) {
@@ -115,9 +123,11 @@ impl Passing {
 
     /// Returns some URLs that show one text, for each text of which no form was asked for.
     fn unasked(&self) -> Vec<(u64, Vec<Fingerprint>)> {
-        let is_open = |urls: &Vec<Fingerprint>| !urls.iter().any(|url| self.asked.contains(url));
-        let open = self.shared.iter().filter(|(_, urls)| is_open(urls));
-        open.map(|(name, urls)| (*name, urls.clone())).collect()
+        let all = self.shared.iter().map(|(name, urls)| {
+            let urls: Vec<Fingerprint> = urls.iter().map(|(url, _)| *url).collect();
+            (*name, urls)
+        });
+        all.filter(|(_, urls)| !urls.iter().any(|url| self.asked.contains(url))).collect()
     }
 }
 
@@ -144,11 +154,11 @@ fn has_gone(known: Fetched, now: Fetched) -> bool {
 }
 
 impl State {
-    /// Takes note of what a URL shows, where rules are learned. Returns true for a page that
-    /// passes.
+    /// Takes note of what a URL shows, which may be fetched beside another one of its key, where
+    /// rules are learned. Returns true for a page that passes.
     pub(super) fn note_shown(
         &mut self,
-        url: Fingerprint,
+        url: (Fingerprint, bool),
         (shown, marks): (Fetched, Marks),
     ) -> bool {
         if !self.learner.is_on() {
@@ -308,7 +318,7 @@ mod tests {
             suppressed::put(&mut batch, &state.db, by, own, &how);
             let gone = UrlState::Suppressed { by, rules: rules.clone(), version: 1, at: now };
             urls::put(&mut batch, &state.db, own, &record(&form, None, gone));
-            assert!(!state.note_shown(by, (*shown, Marks::default())), "not yet");
+            assert!(!state.note_shown((by, false), (*shown, Marks::default())), "not yet");
         }
         state.commit(batch, now).unwrap();
         let mut batch = Batch::default();
@@ -339,5 +349,19 @@ mod tests {
         assert_eq!(waiting(&[pages[0], pages[2]], text), (0, 0, false), "no other page showed it");
         let forms = [("/p?id=1", notice), ("/p?sid=2&id=1", notice)];
         assert_eq!(waiting(&forms, text), (0, 0, false), "another form of one page did");
+    }
+
+    /// The first forms that showed a notice were audits, and stood for nothing: no form of a page
+    /// that showed it too, and stood for others, was fetched to see whether it was one.
+    #[test]
+    fn of_pages_that_share_a_text_those_are_remembered_that_stand_for_others() {
+        let mut passing = Passing::default();
+        let of = |n: u128| Fingerprint(n);
+        (0..20).for_each(|n| passing.note((of(n), n < 18), [7].into_iter()));
+        (30..40).for_each(|n| passing.note((of(n), true), [7].into_iter()));
+        let sharing: BTreeSet<Fingerprint> = passing.sharing(&[7]).collect();
+        assert_eq!(sharing.len(), SHARING_MAX);
+        assert!(sharing.contains(&of(18)) && sharing.contains(&of(19)), "{sharing:?}");
+        assert_eq!(passing.unasked(), [(7, passing.sharing(&[7]).collect())]);
     }
 }

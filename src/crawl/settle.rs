@@ -358,7 +358,8 @@ impl State {
         line.rules = version;
         line.follow = follow;
         let keeps_back = keeps_back(line, visit);
-        let kept_back_by = match self.stands_beside(admitted) {
+        let stands = self.stands_beside(admitted);
+        let kept_back_by = match stands {
             Some(other) if self.withholds(other)? => Some(other),
             _ => None,
         };
@@ -368,7 +369,8 @@ impl State {
             shown => shown,
         };
         let marks = Marks::of(facts);
-        if self.note_shown(waiting.fingerprint, (shown, marks)) {
+        let own = (waiting.fingerprint, stands.is_some());
+        if self.note_shown(own, (shown, marks)) {
             line.content = PASSING.to_owned();
         }
         let done = DoneState {

@@ -347,7 +347,7 @@ impl State {
                 self.lose_robots(&mut batch, origin.clone(), why, now)?;
             }
             if let Item::Probe { number, .. } = item {
-                self.probe_forbidden(*number, now)?;
+                self.probe_forbidden(&mut batch, *number, now)?;
             }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?

@@ -311,7 +311,8 @@ impl Page<'_> {
         for paragraph in text.split('\n') {
             self.paragraph(paragraph);
         }
-        self.out.push_str(if self.broken { "</b></div>\n" } else { "</article>\n" });
+        // What is never closed holds the footer too, as in a browser.
+        self.out.push_str(if self.broken { "</b></div>\n" } else { "</article>\n</main>\n" });
     }
 
     fn paragraph(&mut self, text: &str) {

@@ -2,21 +2,25 @@
 //!
 //! Such a page is an audit of a rule in force, a check of one on trial, or came back when what
 //! stood for it turned out dead. The two are compared as they were fetched. Where they differ by a
-//! little, what stands for the page is looked at once more: pages change from one look to the next.
+//! little, what stands for the page is looked at once more ([`looks`]): pages change from one look
+//! to the next, and with the address under which they are asked for.
 //! Words that one of them has for its own are a label where pages of other texts differ by the same
 //! ones. Of several rules the one is blamed without which the page would be known, if that can be
 //! told.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+mod looks;
+
+use std::collections::BTreeSet;
+
+pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
 use super::checks::{Doubt, United};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
-use super::learn::{Asker, PROBES_MAX, ProbeFlight};
+use super::learn::PROBES_MAX;
 use super::learner::Tell;
 use super::state::State;
-use super::visit::PageFacts;
 use crate::clock::Timestamp;
 use crate::content::{Kept, WordSet, Wording};
 use crate::db::families::{seen, urls};
@@ -25,67 +29,8 @@ use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words};
 use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
-/// How long a second look at a page serves doubts that come after it: pages change.
-const LOOK_SERVES: std::time::Duration = std::time::Duration::from_secs(60);
-
-/// Audits that wait for one look.
-const AWAITING_MAX: usize = 64;
-
 /// How many times as often as a rule another one must have agreed to be above suspicion beside it.
 const FAR_BETTER: u32 = 2;
-
-/// Looks that are remembered.
-const LOOKS_KEPT: usize = 64;
-
-/// What a look at a page showed.
-#[derive(Clone, Debug)]
-pub(super) struct Look {
-    pub(super) shown: Fetched,
-    pub(super) marks: Marks,
-    /// Its words, or a known part of them.
-    pub(super) words: Option<WordSet>,
-}
-
-impl Look {
-    /// Returns what a visit showed, given what is known of the page that it led to, if any.
-    pub(super) fn of(shown: Fetched, facts: Option<&PageFacts>) -> Look {
-        let analysis = facts.and_then(|facts| facts.analysis.as_ref());
-        Look {
-            shown,
-            marks: facts.map(Marks::of).unwrap_or_default(),
-            words: analysis.map(|analysis| analysis.word_set.clone()),
-        }
-    }
-}
-
-/// Second looks at pages that stand for others: one look serves all doubts of that time.
-#[derive(Debug, Default)]
-pub(super) struct Looks {
-    /// Audits that wait for a look, by the page that is looked at.
-    awaiting: HashMap<Fingerprint, Vec<Audited>>,
-    /// What the last looks showed, the newest last.
-    shown: VecDeque<(Timestamp, Fingerprint, Look)>,
-}
-
-impl Looks {
-    /// Returns what a page showed when it was looked at lately.
-    fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Look> {
-        self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);
-        let mut looks = self.shown.iter().rev();
-        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., look)| look.clone())
-    }
-
-    /// Notes what a look showed; returns the audits that waited for it.
-    fn end(&mut self, page: Fingerprint, look: &Look, now: Timestamp) -> Vec<Audited> {
-        if matches!(look.shown, Fetched::Page { .. }) {
-            if self.shown.len() >= LOOKS_KEPT {
-                self.shown.pop_front();
-            }
-            self.shown.push_back((now, page, look.clone()));
-        }
-        self.awaiting.remove(&page).unwrap_or_default()
-    }
-}
 
 /// Where a page leads.
 #[derive(Clone, Copy, Debug, Default)]
@@ -366,32 +311,6 @@ impl State {
         told.difference().is_some_and(|(text, difference)| {
             self.checks.is_label(&rules, &text, (&difference, changes_by))
         })
-    }
-
-    /// Fetches once more what stands for a URL that did not agree with it, unless that was done
-    /// lately or is under way.
-    fn look_twice(
-        &mut self,
-        batch: &mut Batch,
-        stands: &str,
-        told: Audited,
-        now: Timestamp,
-    ) -> Result<(), DbError> {
-        let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
-        let page = stands.fingerprint();
-        if let Some(look) = self.looks.lately(page, now) {
-            return self.tell_verified(told, &look, now);
-        }
-        let awaiting = self.looks.awaiting.entry(page).or_default();
-        if awaiting.len() >= AWAITING_MAX {
-            return self.tell_unsettled(told, now);
-        }
-        awaiting.push(told);
-        if awaiting.len() == 1 {
-            let flight = ProbeFlight { asker: Asker::Audit(page), hops: 0 };
-            self.enqueue_probe(batch, &stands, flight)?;
-        }
-        Ok(())
     }
 
     /// Tells the miner of audits that agreed, and alone led to documents, that what they are audits
@@ -704,42 +623,6 @@ impl State {
         } else {
             Ok(())
         }
-    }
-
-    /// Takes in what a second look at a page showed, and judges the audits that waited for it.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn looked_at(
-        &mut self,
-        page: Fingerprint,
-        look: Look,
-        now: Timestamp,
-    ) -> Result<(), DbError> {
-        let waited = self.looks.end(page, &look, now);
-        // A page without numbers says nothing of whether they change.
-        if let Some((Some(before), template)) = waited.first().map(|audited| audited.stood)
-            && before.numbers != 0
-            && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
-        {
-            self.checks.kept_at_two_looks(template, kept);
-        }
-        for audited in waited {
-            self.tell_verified(audited, &look, now)?;
-        }
-        Ok(())
-    }
-
-    /// Tells of the audits whose second look does not come to pass any more: their URLs were
-    /// fetched, and speak only once.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn give_up_looks(&mut self, now: Timestamp) -> Result<(), DbError> {
-        for audited in std::mem::take(&mut self.looks.awaiting).into_values().flatten() {
-            self.tell_unsettled(audited, now)?;
-        }
-        Ok(())
     }
 
     /// Tells of an audit that raised a doubt which no second look has settled: where the pages are

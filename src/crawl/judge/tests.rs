@@ -174,7 +174,8 @@ impl Bench {
         let look = look.into();
         while let Some(number) = self.state.probes.keys().next().copied() {
             let flight = self.state.probes.remove(&number).unwrap();
-            self.state.probe_came_to(flight.asker, look.clone(), self.now).unwrap();
+            let mut batch = Batch::default();
+            self.state.probe_came_to(&mut batch, flight.asker, look.clone(), self.now).unwrap();
         }
         self.state.looks = Looks::default();
         self.known()
@@ -753,7 +754,9 @@ fn one_look_at_a_page_serves_all_doubts_of_its_time() {
     assert_eq!((audit("2"), audit("3")), (((0, 0), 1), ((0, 0), 1)), "a look is under way");
     let number = *bench.state.probes.keys().next().unwrap();
     let flight = bench.state.probes.remove(&number).unwrap();
-    bench.state.probe_came_to(flight.asker, Look::of(other, None), bench.now).unwrap();
+    let mut batch = Batch::default();
+    let look = Look::of(other, None);
+    bench.state.probe_came_to(&mut batch, flight.asker, look, bench.now).unwrap();
     let mut audit = |tail: &str, now: u64| {
         bench.now = Timestamp::from_millis(now);
         let form = format!("http://a.example/d?id=7&sid={tail}");

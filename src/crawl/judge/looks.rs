@@ -1,0 +1,431 @@
+//! Second looks at pages that stand for others: one look serves all doubts of its time.
+//!
+//! What a page says may change from one look to the next, or with the address under which it is
+//! asked for: a cache keeps a copy for each address, with the teasers, the clock and the name of
+//! the server of the moment when it was made. Asked for again under its own address, such a page
+//! stands still, and each form of it seems to be another page. So a page is looked at under an
+//! address that means the same, with one parameter more that means nothing: what differs then is no
+//! part of what the page is about.
+//!
+//! An address that is no page, or another one, says nothing. Nor does one that is answered with
+//! words of its own, the same under each such address, as a note that something is filtered. The
+//! page is looked at under its own address then, and for ever where its site does that twice.
+
+use std::collections::{HashMap, VecDeque};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::Audited;
+use crate::clock::Timestamp;
+use crate::content::{Kept, WordSet};
+use crate::crawl::evidence::Marks;
+use crate::crawl::learn::{Asker, ProbeFlight};
+use crate::crawl::state::State;
+use crate::crawl::visit::PageFacts;
+use crate::db::{Batch, DbError};
+use crate::dust::Fetched;
+use crate::url::query::{Separator, name_of, parameters};
+use crate::url::{CrawlUrl, Fingerprint, Site};
+
+/// How long a second look at a page serves doubts that come after it: pages change.
+const LOOK_SERVES: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Audits that wait for one look.
+const AWAITING_MAX: usize = 64;
+
+/// Looks that are remembered.
+const LOOKS_KEPT: usize = 64;
+
+/// Sites of which it is known how they answer to other addresses of their pages.
+const SITES_MAX: usize = 10_000;
+
+/// The parameter that means nothing: what runs in browsers adds it to get past caches (jQuery does
+/// where it is told `cache: false`), so that servers know it.
+const MEANINGLESS: &str = "_";
+
+/// Numbers that it is given: ten digits, which hardly any text has.
+const NUMBERS: std::ops::Range<u64> = 1_000_000_000..10_000_000_000;
+
+/// Looks under other addresses that were no page, or another one, after which a site is not asked
+/// for such any more, where no more of them were the page.
+const REFUSED_MAX: u32 = 2;
+
+/// Pages that differed under two other addresses, from which on one is enough to tell that pages of
+/// their site change.
+const CHANGING_MIN: u32 = 2;
+
+/// What a look at a page showed.
+#[derive(Clone, Debug)]
+pub(in crate::crawl) struct Look {
+    pub(in crate::crawl) shown: Fetched,
+    pub(in crate::crawl) marks: Marks,
+    /// Its words, or a known part of them.
+    pub(in crate::crawl) words: Option<WordSet>,
+}
+
+impl Look {
+    /// Returns what a visit showed, given what is known of the page that it led to, if any.
+    pub(in crate::crawl) fn of(shown: Fetched, facts: Option<&PageFacts>) -> Look {
+        let analysis = facts.and_then(|facts| facts.analysis.as_ref());
+        Look {
+            shown,
+            marks: facts.map(Marks::of).unwrap_or_default(),
+            words: analysis.map(|analysis| analysis.word_set.clone()),
+        }
+    }
+
+    /// Returns true for what may be the page that was known.
+    fn may_be(&self, known: &Look) -> bool {
+        matches!(self.shown, Fetched::Page { .. }) && !known.shown.is_contradicted_by(self.shown)
+    }
+
+    /// Returns true where two looks say the same, word for word.
+    fn says_what(&self, other: &Look) -> bool {
+        match self.marks.wording.zip(other.marks.wording) {
+            Some((own, others)) => own.kept_at(&others) == Some(Kept::All),
+            None => self.shown.stands_still(other.shown),
+        }
+    }
+}
+
+/// Under which address a page is looked at.
+#[derive(Clone, Debug)]
+pub(in crate::crawl) enum Under {
+    /// Its own, after it had shown this under another one.
+    Own(Option<Box<Look>>),
+    /// One that should mean the same, after it had shown this under another such one.
+    Other(Option<Box<Look>>),
+}
+
+/// How a site answers to addresses of its pages with a parameter that means nothing.
+#[derive(Clone, Copy, Debug, Default)]
+struct Manners {
+    /// Such looks that were the page.
+    answered: u32,
+    /// Such looks that were not, while the page was what it had been.
+    refused: u32,
+    /// Pages that said other words under each of two such addresses.
+    changing: u32,
+    /// They have words of their own.
+    is_misleading: bool,
+}
+
+/// What follows from a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// It is known what the page shows.
+    Known,
+    /// The page is looked at under one more address that should mean the same.
+    Other,
+    /// It is looked at under its own.
+    Own,
+}
+
+impl Manners {
+    fn answers(&self) -> bool {
+        !self.is_misleading && (self.refused < REFUSED_MAX || self.refused <= self.answered)
+    }
+
+    /// Takes in a look, given what is known of the page.
+    fn note(&mut self, known: &Look, look: &Look, under: &Under) -> Next {
+        match under {
+            Under::Own(before) => {
+                let Some(before) = before.as_ref().filter(|_| look.may_be(known)) else {
+                    return Next::Known;
+                };
+                // That nothing answers is no answer.
+                if !before.may_be(known) {
+                    self.refused += u32::from(before.shown != Fetched::Unavailable);
+                } else if look.says_what(known) {
+                    self.is_misleading = true;
+                }
+                Next::Known
+            }
+            Under::Other(_) if !look.may_be(known) => Next::Own,
+            Under::Other(before) => {
+                self.answered += 1;
+                match before {
+                    _ if look.says_what(known) => Next::Known,
+                    // Either it was edited, or such addresses have words of their own.
+                    Some(before) if look.says_what(before) => Next::Own,
+                    Some(_) => {
+                        self.changing += 1;
+                        Next::Known
+                    }
+                    None if self.changing >= CHANGING_MIN => Next::Known,
+                    None => Next::Other,
+                }
+            }
+        }
+    }
+}
+
+/// Second looks at pages that stand for others: one look serves all doubts of that time.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct Looks {
+    /// Audits that wait for a look, by the page that is looked at.
+    awaiting: HashMap<Fingerprint, Vec<Audited>>,
+    /// What the last looks showed, the newest last.
+    shown: VecDeque<(Timestamp, Fingerprint, Look)>,
+    /// How sites answer to other addresses of their pages.
+    manners: HashMap<Site, Manners>,
+}
+
+impl Looks {
+    /// Returns what a page showed when it was looked at lately.
+    fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Look> {
+        self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);
+        let mut looks = self.shown.iter().rev();
+        looks.find(|(_, looked_at, _)| *looked_at == page).map(|(.., look)| look.clone())
+    }
+
+    /// Notes what a look showed; returns the audits that waited for it.
+    fn end(&mut self, page: Fingerprint, look: &Look, now: Timestamp) -> Vec<Audited> {
+        if matches!(look.shown, Fetched::Page { .. }) {
+            if self.shown.len() >= LOOKS_KEPT {
+                self.shown.pop_front();
+            }
+            self.shown.push_back((now, page, look.clone()));
+        }
+        self.awaiting.remove(&page).unwrap_or_default()
+    }
+
+    /// Returns true where a site is asked for its pages under other addresses.
+    fn asks_under_others(&mut self, site: &Site) -> bool {
+        self.manners_of(site).is_some_and(|manners| manners.answers())
+    }
+
+    /// Returns how a site answers; `None` where too many others are known.
+    fn manners_of(&mut self, site: &Site) -> Option<&mut Manners> {
+        if self.manners.len() >= SITES_MAX && !self.manners.contains_key(site) {
+            return None;
+        }
+        Some(self.manners.entry(site.clone()).or_default())
+    }
+}
+
+impl State {
+    /// Fetches once more what stands for a URL that did not agree with it, unless that was done
+    /// lately or is under way.
+    pub(super) fn look_twice(
+        &mut self,
+        batch: &mut Batch,
+        stands: &str,
+        told: Audited,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
+        let page = stands.fingerprint();
+        if let Some(look) = self.looks.lately(page, now) {
+            return self.tell_verified(told, &look, now);
+        }
+        let awaiting = self.looks.awaiting.entry(page).or_default();
+        if awaiting.len() >= AWAITING_MAX {
+            return self.tell_unsettled(told, now);
+        }
+        awaiting.push(told);
+        if awaiting.len() == 1 {
+            let under = match self.looks.asks_under_others(&stands.site()) {
+                true => Under::Other(None),
+                false => Under::Own(None),
+            };
+            self.ask_again(batch, &stands, under)?;
+        }
+        Ok(())
+    }
+
+    fn ask_again(
+        &mut self,
+        batch: &mut Batch,
+        page: &CrawlUrl,
+        under: Under,
+    ) -> Result<(), DbError> {
+        let other = match &under {
+            Under::Other(before) => other_address(page, before.is_some()),
+            Under::Own(_) => None,
+        };
+        let (url, under) = match other {
+            Some(other) if self.may_be_probed(&other)? => (other, under),
+            _ if matches!(under, Under::Own(_)) => (page.clone(), under),
+            _ => (page.clone(), Under::Own(None)),
+        };
+        let asker = Asker::Audit(page.fingerprint(), under);
+        self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })
+    }
+
+    /// Takes in what a second look at a page showed, and judges the audits that waited for it,
+    /// unless the page must be looked at again.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn looked_at(
+        &mut self,
+        batch: &mut Batch,
+        (page, under): (Fingerprint, Under),
+        look: Look,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        if let Some(url) = self.url_of(page)?
+            && let Some((shown, marks)) = self.evidence_at(page)?
+            && let Some(manners) = self.looks.manners_of(&url.site())
+        {
+            let known = Look { shown, marks, words: None };
+            let next = manners.note(&known, &look, &under);
+            tracing::debug!(%url, ?next, ?manners, "it was looked at again");
+            let look = Some(Box::new(look.clone()));
+            match next {
+                Next::Known => {}
+                Next::Other => return self.ask_again(batch, &url, Under::Other(look)),
+                Next::Own => return self.ask_again(batch, &url, Under::Own(look)),
+            }
+        }
+        self.note_second_look(batch, page, (look.shown, look.marks))?;
+        let waited = self.looks.end(page, &look, now);
+        // A page without numbers says nothing of whether they change.
+        if let Some((Some(before), template)) = waited.first().map(|audited| audited.stood)
+            && before.numbers != 0
+            && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
+        {
+            self.checks.kept_at_two_looks(template, kept);
+        }
+        for audited in waited {
+            self.tell_verified(audited, &look, now)?;
+        }
+        Ok(())
+    }
+
+    /// Tells of the audits whose second look does not come to pass any more: their URLs were
+    /// fetched, and speak only once.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn give_up_looks(&mut self, now: Timestamp) -> Result<(), DbError> {
+        for audited in std::mem::take(&mut self.looks.awaiting).into_values().flatten() {
+            self.tell_unsettled(audited, now)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the first or the second address of a page that has one parameter more, which means
+/// nothing; `None` where it has such a one itself.
+fn other_address(page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
+    let drawn = xxh3_64_with_seed(page.as_str().as_bytes(), u64::from(is_second));
+    let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
+    let query = page.query().unwrap_or_default();
+    if parameters(query).any(|part| name_of(part) == MEANINGLESS) {
+        return None;
+    }
+    let between = match query {
+        "" => String::new(),
+        query => format!("{query}{}", Separator::of(query)),
+    };
+    let mut other = page.as_url().clone();
+    other.set_query(Some(&format!("{between}{MEANINGLESS}={number}")));
+    CrawlUrl::from_url(other).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Wording;
+    use crate::crawl::readmit::tests::url;
+
+    #[test]
+    fn an_address_that_means_the_same_has_one_parameter_more() {
+        let other = |page: &str, is_second| {
+            let address = other_address(&url(page), is_second)?;
+            let query = address.query().unwrap_or_default().to_owned();
+            let (before, number) = query.rsplit_once("_=").unwrap();
+            assert!(NUMBERS.contains(&number.parse().unwrap()), "{query}");
+            Some((before.to_owned(), number.to_owned()))
+        };
+        let (page, list) = ("http://a.example/p", "http://a.example/p?a=1&b=2");
+        assert_eq!(other(page, false).unwrap().0, "");
+        assert_eq!(other(list, false).unwrap().0, "a=1&b=2&");
+        assert_eq!(other("http://a.example/p?a=1;b=2", false).unwrap().0, "a=1;b=2;");
+        assert_ne!(other(page, false), other(page, true));
+        assert_eq!(other("http://a.example/p?_=1", false), None);
+    }
+
+    fn look(wording: u32) -> Look {
+        let text = crate::dust::Text::Main(crate::dust::Sketch { mins: [7; 16], shingles: 99 });
+        let shown = Fetched::Page { text, digest: Some(wording.into()), bag: None, junk: false };
+        let wording = Some(Wording { whole: wording, masked_whole: wording, ..Wording::default() });
+        Look { shown, marks: Marks { parts: None, wording }, words: None }
+    }
+
+    fn no_page() -> Look {
+        Look { shown: Fetched::Gone, marks: Marks::default(), words: None }
+    }
+
+    /// Lets a page be looked at that shows this under its own address, and that under the first and
+    /// the second other one; returns what is known in the end, and how many looks it took.
+    fn looked(manners: &mut Manners, known: &Look, own: Look, others: [Look; 2]) -> (Look, u32) {
+        let first = if manners.answers() { Under::Other(None) } else { Under::Own(None) };
+        let (mut under, mut looks) = (first, 0);
+        loop {
+            let look = match &under {
+                Under::Own(_) => own.clone(),
+                Under::Other(before) => others[usize::from(before.is_some())].clone(),
+            };
+            looks += 1;
+            under = match manners.note(known, &look, &under) {
+                Next::Known => return (look, looks),
+                Next::Other => Under::Other(Some(Box::new(look))),
+                Next::Own => Under::Own(Some(Box::new(look))),
+            };
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_the_same_under_another_address_needs_one_look() {
+        let mut manners = Manners::default();
+        let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(1), look(1)]);
+        assert!(looks == 1 && shown.says_what(&look(1)));
+    }
+
+    /// A cache has a copy for each address: under its own one the page stood still, and all its
+    /// forms were taken for other pages.
+    #[test]
+    fn what_changes_with_the_address_changes() {
+        let mut manners = Manners::default();
+        let mut looks = (0..5).map(|_| {
+            let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(3)]);
+            assert!(!shown.says_what(&look(1)));
+            looks
+        });
+        assert_eq!(looks.by_ref().collect::<Vec<_>>(), [2, 2, 1, 1, 1]);
+    }
+
+    #[test]
+    fn words_that_all_other_addresses_have_say_nothing_of_the_page() {
+        let mut manners = Manners::default();
+        let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
+        assert!(looks == 3 && shown.says_what(&look(1)) && !manners.answers());
+        let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
+        assert!(looks == 1 && shown.says_what(&look(1)), "they are not asked for any more");
+    }
+
+    #[test]
+    fn a_page_that_was_edited_says_nothing_of_other_addresses() {
+        let mut manners = Manners::default();
+        let (shown, looks) = looked(&mut manners, &look(1), look(2), [look(2), look(2)]);
+        assert!(looks == 3 && shown.says_what(&look(2)) && manners.answers());
+    }
+
+    #[test]
+    fn a_site_that_knows_no_other_addresses_is_asked_for_two() {
+        let mut manners = Manners::default();
+        for expected in [2, 2, 1, 1] {
+            let (shown, looks) = looked(&mut manners, &look(1), look(1), [no_page(), no_page()]);
+            assert!(looks == expected && shown.says_what(&look(1)), "{looks}");
+        }
+        // Nor does it say anything where the page itself is gone.
+        let mut manners = Manners::default();
+        for _ in 0..3 {
+            looked(&mut manners, &look(1), no_page(), [no_page(), no_page()]);
+        }
+        assert!(manners.answers());
+    }
+}
