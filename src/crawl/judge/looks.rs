@@ -9,7 +9,8 @@
 //!
 //! An address that is no page, or another one, says nothing. Nor does one that is answered with
 //! words of its own, the same under each such address, as a note that something is filtered. The
-//! page is looked at under its own address then, and for ever where its site does that twice.
+//! page is looked at under its own address then; and all pages of its site are from then on where
+//! such words were met once, or two such addresses were no page.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -106,7 +107,7 @@ struct Manners {
     refused: u32,
     /// Pages that said other words under each of two such addresses.
     changing: u32,
-    /// They have words of their own.
+    /// Such addresses have words of their own, which the page has not.
     is_misleading: bool,
 }
 
