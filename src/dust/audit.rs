@@ -241,7 +241,7 @@ impl RuleBook {
                 && finding == Finding::Same
                 && (counts || proven.is_new(url, &here))
             {
-                is_news = !new.is_empty() || proven.unproven_values(url).next().is_some();
+                is_news = !new.is_empty() || proven.lacks_value_of(url);
                 proven.add(url, &here);
             }
             // Published in steps: a share that is a little too large costs a fetch or two.

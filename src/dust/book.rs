@@ -212,6 +212,8 @@ pub struct RuleBook {
     /// Trials draw pages of which nothing is known as well: whoever asks for proofs on a log
     /// without texts pays for a second fetch.
     pub(super) draws_untold: bool,
+    /// Probes that each site may have whatever its fetches: whoever asks for proofs pays for them.
+    pub(super) probes_granted: u32,
     /// Rules whose keys the caller knows of all pages that were fetched before them.
     pub(super) told_keys: BTreeSet<RuleId>,
     /// Sites of which a rule has begun its trial or has fallen since doubts were looked for.
@@ -598,7 +600,8 @@ impl RuleBook {
 
     fn affords_probe(&self, site: &Site) -> bool {
         let spending = self.spending.get(site).copied().unwrap_or_default();
-        spending.probes as f64 <= spending.pages as f64 * self.settings.validate.probe_share_max
+        let share = spending.pages as f64 * self.settings.validate.probe_share_max;
+        spending.probes as f64 <= share.max(f64::from(self.probes_granted))
     }
 
     fn issue(&mut self, site: &Site, pending: Pending) -> Probe {

@@ -56,7 +56,9 @@ pub fn learn(
     // Whoever mines a log wants its rules, not the fetches of one more crawl.
     let validate = super::validate::Settings { saving_factor: 0.0, ..settings.validate };
     let settings = Settings { validate, ..settings };
+    let probes_granted = settings.validate.probes_on_request;
     let mut book = RuleBook::new(settings);
+    book.probes_granted = probes_granted;
     for observation in log {
         book.observe(&observation);
     }
@@ -90,8 +92,10 @@ pub fn prove_rules(
     settings: Settings,
     now: Timestamp,
 ) -> Result<Report, RuleError> {
+    let probes_granted = settings.validate.probes_on_request;
     let mut book = RuleBook::new(settings);
     book.draws_untold = true;
+    book.probes_granted = probes_granted;
     for observation in log {
         book.observe(&observation);
     }

@@ -157,7 +157,7 @@ impl Standing {
 
     /// Returns true where the rule is not proved for some value that it drops.
     fn is_open_for(&self, url: &CrawlUrl) -> bool {
-        self.proven.as_ref().is_some_and(|proven| proven.unproven_values(url).next().is_some())
+        self.proven.as_ref().is_some_and(|proven| proven.lacks_value_of(url))
     }
 
     /// Returns the share of what it suppresses that is fetched all the same of URLs in these places

@@ -276,6 +276,11 @@ impl Proven {
         unseen.into_iter().flatten().map(|(_, value)| value)
     }
 
+    /// Returns true where a URL has a value for which the rule is not proved.
+    pub(crate) fn lacks_value_of(&self, url: &CrawlUrl) -> bool {
+        self.unproven_values(url).next().is_some()
+    }
+
     /// Returns the values of a URL that the rule drops and that were not seen, beside those that
     /// were, of parameters of which fewer than `most` were.
     fn unseen<'a>(

@@ -43,6 +43,14 @@ pub struct Settings {
     pub saving_factor: f64,
     /// Probes of a site, as a share of its fetches.
     pub probe_share_max: f64,
+    /// Probes that each site may have in any case where a log is mined or rules are validated on
+    /// request: a short log says little of how large its site is.
+    pub probes_on_request: u32,
+    /// Whether a page that is looked at again, since one of its forms is another text, is asked for
+    /// with one parameter more that means nothing (`_=`), so that no cache has it. Else it is asked
+    /// for under its own address alone, and where a cache keeps a copy for each address, what these
+    /// copies say by chance refutes rules that are right.
+    pub looks_past_caches: bool,
     /// Documents that prove a rule in a crawl that enforces rules, where nothing is probed: each
     /// was fetched under two URLs of one key. Rules that were proved elsewhere or that the site
     /// declares need half as many.
@@ -80,6 +88,8 @@ impl Default for Settings {
             probes_per_rule: 24,
             saving_factor: 0.5,
             probe_share_max: 0.10,
+            probes_on_request: 240,
+            looks_past_caches: true,
             pairs_min: 5,
             pairs_new_min: 2,
             loss_price: 5_000.0,
@@ -247,12 +257,16 @@ impl Trial {
         }
     }
 
-    /// Returns the next draw, strata in turn.
+    /// Returns the next draw, strata in turn; in each, URLs with a value that is to be proved
+    /// first.
     pub(crate) fn draw(&mut self) -> Option<Draw> {
         for _ in 0..self.strata.len() {
             let stratum = self.turn % self.strata.len();
             self.turn += 1;
-            if let Some((url, outcome)) = self.strata[stratum].waiting.pop_front() {
+            let waiting = &mut self.strata[stratum].waiting;
+            let proves_value = |(url, _): &(CrawlUrl, CrawlUrl)| self.proven.lacks_value_of(url);
+            let at = waiting.iter().position(proves_value).unwrap_or(0);
+            if let Some((url, outcome)) = waiting.remove(at) {
                 self.pending += 1;
                 return Some(Draw { url, outcome, stratum });
             }
@@ -298,6 +312,11 @@ impl Trial {
         }
         let paid = self.failed == 0 && self.is_paid(settings);
         let clear = 4 * self.unclear <= self.same;
+        // What is proved for few values is applied to no others: while there are others, it would
+        // hide next to nothing.
+        if self.proves_values_yet() {
+            return Standing::Open;
+        }
         if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
             return Standing::Accepted;
         }
@@ -308,6 +327,12 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns true where URLs are left to draw with values that the rule is yet to be proved for.
+    fn proves_values_yet(&self) -> bool {
+        let mut waiting = self.strata.iter().flat_map(|stratum| &stratum.waiting);
+        waiting.any(|(url, _)| self.proven.lacks_value_of(url))
     }
 
     /// Returns true where the draws say as much against a bad rule as those that
@@ -435,6 +460,8 @@ mod tests {
     use super::*;
     use crate::dust::items::NO_ITEMS;
     use crate::dust::proven::places;
+    use crate::dust::rule::RuleKind;
+    use crate::url::query::Separator;
 
     fn urls(section: &str, n: usize) -> Vec<(CrawlUrl, CrawlUrl)> {
         let url = |text: String| CrawlUrl::parse(&text).unwrap();
@@ -489,6 +516,40 @@ mod tests {
             run(Trial::new(RuleId(1), urls("a", 100), credit, 4), |_| Finding::Same);
         assert_eq!(standing, Standing::Accepted);
         assert!(trial.same >= 4);
+    }
+
+    /// Rules that few draws proved, since documents had spoken for them, held for the values of
+    /// these draws and hid nothing else: each URL of a site brings a session of its own.
+    #[test]
+    fn a_rule_is_proved_for_so_many_values_that_they_speak_for_others_or_for_all_in_sight() {
+        let pair = |values: usize| {
+            let url = |text: String| CrawlUrl::parse(&text).unwrap();
+            move |i: usize| {
+                let base = format!("http://example.com/a?id={i}");
+                (url(format!("{base}&sid={}", i * values / 40)), url(base))
+            }
+        };
+        let rule = RuleKind::DropParameter {
+            names: vec!["sid".to_owned()],
+            value: None,
+            separator: Separator::default(),
+        };
+        let settings = Settings::default();
+        let evidence = Evidence { documents_same: 13, ..Evidence::default() };
+        let credit = settings.credit(&evidence, Source::Elsewhere);
+        for (values, draws, is_limited) in
+            [(1, 6, true), (3, 6, true), (7, 7, true), (40, 8, false)]
+        {
+            let urls = (0..40).map(pair(values)).collect();
+            let mut trial = Trial::new(RuleId(1), urls, credit, 3);
+            trial.proven = Proven::of(&rule);
+            let (standing, trial) = run(trial, |_| Finding::Same);
+            assert_eq!((standing, trial.same), (Standing::Accepted, draws), "{values} values");
+            let proven = trial.proven;
+            assert_eq!(proven.is_limited_to_values(), is_limited, "{values} values");
+            let seen = proven.limited_to().map(|(_, known)| known.len()).next();
+            assert_eq!(seen, is_limited.then_some(values));
+        }
     }
 
     #[test]

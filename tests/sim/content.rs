@@ -95,7 +95,7 @@ async fn rules_do_not_hide_that_a_space_is_endless() {
     });
     for dust in [DustMode::Off, DustMode::Enforce] {
         let mut world = World::new(WebSpec::new(13, vec![site.clone()]));
-        world.dust = dust;
+        world.dust.mode = dust;
         let summary = crawl(&world).await;
         assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
         let of_lists = |folder: &str| {
@@ -117,7 +117,7 @@ async fn each_page_of_a_list_that_is_cut_is_fetched_in_every_order() {
     let site = site("board.test", 800, |site| site.boards = 16);
     for dust in [DustMode::Off, DustMode::Enforce] {
         let mut world = World::new(WebSpec::new(14, vec![site.clone()]));
-        world.dust = dust;
+        world.dust.mode = dust;
         let summary = crawl(&world).await;
         assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
         let (pages, shown) = world.shown(|truth| match truth {

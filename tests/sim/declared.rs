@@ -49,7 +49,7 @@ async fn crawled(robots: &str, header: Option<&'static str>) -> Vec<RuleEvent> {
     let mut found = Vec::new();
     for dust in [DustMode::Off, DustMode::Enforce] {
         let mut world = World::new(web.clone());
-        world.dust = dust;
+        world.dust.mode = dust;
         let (run, _) = world.run(START, Crash::Never).await;
         let Run::Ended(summary) = run else { panic!("nothing crashes here") };
         balanced(&summary);

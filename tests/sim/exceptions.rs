@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crawler::crawl::DustMode;
+use crawler::crawl::{DustMode, DustSettings};
 use crawler::url::CrawlUrl;
 
 use super::scripted::{Page, empty};
@@ -54,6 +54,13 @@ fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
 
 /// Crawls a site; returns the documents that were reached, and the number of requests.
 async fn crawl(site: fn(&CrawlUrl) -> Shown, dust: DustMode) -> (BTreeSet<String>, usize) {
+    let asked = asked(site, DustSettings { mode: dust, ..DustSettings::default() }).await;
+    let documents = asked.iter().filter_map(site).map(|(document, _)| document);
+    (documents.collect(), asked.len())
+}
+
+/// Returns what a crawl asks of the site.
+async fn asked(site: fn(&CrawlUrl) -> Shown, dust: DustSettings) -> Vec<CrawlUrl> {
     let mut world = empty();
     world.dust = dust;
     let crawled = world
@@ -61,9 +68,7 @@ async fn crawl(site: fn(&CrawlUrl) -> Shown, dust: DustMode) -> (BTreeSet<String
             site(url).map_or(Page::Missing, |(_, html)| Page::Html(html))
         })
         .await;
-    let urls = crawled.asked.iter().filter_map(|url| CrawlUrl::parse(url).ok());
-    let documents = urls.filter_map(|url| site(&url)).map(|(document, _)| document);
-    (documents.collect(), crawled.asked.len())
+    crawled.asked.iter().filter_map(|url| CrawlUrl::parse(url).ok()).collect()
 }
 
 /// Asserts that a crawl with rules loses nothing, and next to no time.
@@ -482,6 +487,20 @@ async fn what_a_cache_keeps_for_each_address_makes_no_page() {
     assert!(with < without - 20, "{with} requests for {without}");
 }
 
+/// Who wants no URL asked for that no page has written says so.
+#[tokio::test(start_paused = true)]
+async fn pages_are_asked_for_under_other_addresses_unless_that_is_switched_off() {
+    for looks_past_caches in [true, false] {
+        let mut dust = DustSettings { mode: DustMode::Enforce, ..DustSettings::default() };
+        dust.validate.looks_past_caches = looks_past_caches;
+        let asked = asked(cached, dust).await;
+        let is_made_up = |url: &&CrawlUrl| url.query().is_some_and(|query| query.contains("_="));
+        assert_eq!(asked.iter().any(|url| is_made_up(&url)), looks_past_caches);
+        let is_asked_again = asked.iter().collect::<BTreeSet<_>>().len() < asked.len();
+        assert!(is_asked_again || looks_past_caches, "then pages are asked for under their own");
+    }
+}
+
 /// Where other addresses of a page are refused, or have words of their own, a word that a form has
 /// for its own makes it a page, as ever.
 #[tokio::test(start_paused = true)]
@@ -544,7 +563,7 @@ impl Serviced {
 async fn a_notice_of_maintenance_stands_for_no_page() {
     let reached = async |dust| {
         let mut world = empty();
-        world.dust = dust;
+        world.dust.mode = dust;
         let site = Arc::new(Serviced::default());
         let script = Arc::clone(&site);
         let answer = move |url: &CrawlUrl| script.page(url).map_or(Page::Missing, Page::Html);

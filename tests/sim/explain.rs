@@ -28,7 +28,7 @@ fn world(seed: u64) -> World {
 /// Rules are applied, and a host without end is cut off.
 fn with_limits(web: WebSpec) -> World {
     let mut world = World::new(web);
-    world.dust = DustMode::Enforce;
+    world.dust.mode = DustMode::Enforce;
     world.filter.host_pages_max = 400;
     world
 }

@@ -23,7 +23,7 @@ async fn files(
     shown: impl Fn(&CrawlUrl) -> (String, Page) + Clone + Send + Sync + 'static,
 ) -> Files {
     let mut world = empty();
-    world.dust = DustMode::Enforce;
+    world.dust.mode = DustMode::Enforce;
     // One page leads to few of them, so that rules are there before the last are found.
     let lists: Vec<Vec<String>> = forms.chunks(12).map(<[String]>::to_vec).collect();
     let (links, answer) = (lists.clone(), shown.clone());
@@ -130,7 +130,7 @@ async fn pages_with_the_same_words_and_another_picture_are_pages_of_their_own() 
     const PAGES: usize = 6;
     for dust in [DustMode::Off, DustMode::Enforce] {
         let mut world = empty();
-        world.dust = dust;
+        world.dust.mode = dust;
         let crawled = world
             .scripted(Vec::new(), |url| {
                 let (path, book) = (url.path(), parameter(url, "book"));

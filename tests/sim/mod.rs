@@ -29,8 +29,8 @@ use std::time::Duration;
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::log::{Line, files};
 use crawler::crawl::{
-    Command, Crawl, DustMode, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl, Settings,
-    Snapshot, State, Summary,
+    Command, Crawl, DustMode, DustSettings, Edge, Ended, Options, Parts, RepeatSettings, SeedUrl,
+    Settings, Snapshot, State, Summary,
 };
 use crawler::db::Db;
 use crawler::demo::{Draft, Judge, Judgement, Protect, SimWeb, SiteSpec, WebSpec};
@@ -53,7 +53,7 @@ struct World {
     frontier: FrontierSettings,
     filter: FilterSettings,
     limits: Settings,
-    dust: DustMode,
+    dust: DustSettings,
     repeats: RepeatSettings,
     outage: Option<outage::Outage>,
     /// Directories whose disks are watched.
@@ -89,7 +89,7 @@ impl World {
             frontier: FrontierSettings { in_flight_max: 16, ..FrontierSettings::default() },
             filter: FilterSettings { total_pages_max: 20_000, ..FilterSettings::default() },
             limits: Settings { robots_failures_max: 3, ..Settings::default() },
-            dust: DustMode::Off,
+            dust: DustSettings { mode: DustMode::Off, ..DustSettings::default() },
             repeats: RepeatSettings::default(),
             outage: None,
             disks: Vec::new(),
@@ -120,7 +120,11 @@ impl World {
             rule_log: crawler::crawl::log::JsonLog::open(&self.logs.path().join("rules.jsonl"))
                 .expect("opens"),
             repeats: self.repeats.clone(),
-            dust: crawler::crawl::Dust { mode: self.dust, ..Default::default() },
+            dust: crawler::crawl::Dust {
+                mode: self.dust.mode,
+                settings: self.dust.book(),
+                ..Default::default()
+            },
         }
     }
 
@@ -348,7 +352,7 @@ async fn crashes_amid_learning_and_probing_lose_no_document() {
         calm.run(START, Crash::Never).await;
 
         let mut world = World::new(WebSpec::draw(seed, &draft));
-        world.dust = DustMode::Enforce;
+        world.dust.mode = DustMode::Enforce;
         let (mut now, mut crashes) = (START, 0u64);
         let summary = loop {
             // Far enough apart for rules to be proved, put in force and interrupted in both.
@@ -480,7 +484,7 @@ async fn learned_rules_save_fetches_and_cost_no_document() {
         let mut crawled = Vec::new();
         for dust in [DustMode::Off, DustMode::Enforce] {
             let mut world = World::new(WebSpec::draw(seed, &draft));
-            world.dust = dust;
+            world.dust.mode = dust;
             let (run, _) = world.run(START, Crash::Never).await;
             let Run::Ended(summary) = run else { panic!("nothing crashes here") };
             balanced(&summary);

@@ -191,11 +191,6 @@ impl Looks {
         self.awaiting.remove(&page).unwrap_or_default()
     }
 
-    /// Returns true where a site is asked for its pages under other addresses.
-    fn asks_under_others(&mut self, site: &Site) -> bool {
-        self.manners_of(site).is_some_and(|manners| manners.answers())
-    }
-
     /// Returns how a site answers; `None` where too many others are known.
     fn manners_of(&mut self, site: &Site) -> Option<&mut Manners> {
         if self.manners.len() >= SITES_MAX && !self.manners.contains_key(site) {
@@ -226,13 +221,19 @@ impl State {
         }
         awaiting.push(told);
         if awaiting.len() == 1 {
-            let under = match self.looks.asks_under_others(&stands.site()) {
+            let under = match self.asks_under_others(&stands.site()) {
                 true => Under::Other(None),
                 false => Under::Own(None),
             };
             self.ask_again(batch, &stands, under)?;
         }
         Ok(())
+    }
+
+    /// Returns true where a site is asked for its pages under other addresses.
+    fn asks_under_others(&mut self, site: &Site) -> bool {
+        self.configured.dust.validate.looks_past_caches
+            && self.looks.manners_of(site).is_some_and(|manners| manners.answers())
     }
 
     fn ask_again(
@@ -245,10 +246,14 @@ impl State {
             Under::Other(before) => other_address(page, before.is_some()),
             Under::Own(_) => None,
         };
-        let (url, under) = match other {
-            Some(other) if self.may_be_probed(&other)? => (other, under),
-            _ if matches!(under, Under::Own(_)) => (page.clone(), under),
-            _ => (page.clone(), Under::Own(None)),
+        let other = match other {
+            Some(other) if self.may_be_probed(&other)? => Some(other),
+            _ => None,
+        };
+        let (url, under) = match (other, under) {
+            (Some(other), under) => (other, under),
+            (None, Under::Other(_)) => (page.clone(), Under::Own(None)),
+            (None, own) => (page.clone(), own),
         };
         let asker = Asker::Audit(page.fingerprint(), under);
         self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })
