@@ -18,6 +18,10 @@ use crate::url::{CrawlUrl, Host};
 /// Replacements of one kind in one round; a URL that needs more is left to the next round.
 const REPLACEMENTS_MAX: usize = 16;
 
+/// Below this many literals, as where a search judges hundreds of rules one by one, a transition
+/// table costs more to build than it saves.
+const DFA_LITERALS_MIN: usize = 3;
+
 /// Above this many literals a transition table would outgrow the caches.
 const DFA_LITERALS_MAX: usize = 2_000;
 
@@ -499,7 +503,11 @@ fn automaton(patterns: &[&str]) -> Result<Option<AhoCorasick>, RuleError> {
     if patterns.is_empty() {
         return Ok(None);
     }
-    let kind = (patterns.len() <= DFA_LITERALS_MAX).then_some(AhoCorasickKind::DFA);
+    let kind = match patterns.len() {
+        0..DFA_LITERALS_MIN => Some(AhoCorasickKind::NoncontiguousNFA),
+        DFA_LITERALS_MIN..=DFA_LITERALS_MAX => Some(AhoCorasickKind::DFA),
+        _ => None,
+    };
     AhoCorasick::builder()
         .match_kind(MatchKind::Standard)
         .kind(kind)

@@ -314,36 +314,34 @@ pub(crate) fn segments(corpus: &Corpus<'_>) -> Vec<Proposal> {
             rests.entry(rest).or_default().push(at);
         }
     }
-    let mut shapes: BTreeMap<(Vec<Segment>, usize), BTreeMap<&str, u32>> = BTreeMap::new();
-    let mut supports: BTreeMap<(Vec<Segment>, usize), u32> = BTreeMap::new();
-    for ((_, index), group) in rests {
+    let mut groups_of: BTreeMap<(Vec<Segment>, usize), Vec<&[usize]>> = BTreeMap::new();
+    for ((_, index), group) in &rests {
         // Where all lead to different documents there is nothing to ignore.
-        if !corpus.some_agree(&group) {
+        if !corpus.some_agree(group) {
             continue;
         }
         let parts: Vec<&str> = corpus.classes[group[0]].key.path()[1..].split('/').collect();
-        for shape in shapes_of(&parts, index) {
-            *supports.entry((shape.clone(), index)).or_default() += 1;
-            let values = shapes.entry((shape, index)).or_default();
-            for at in &group {
-                let value = corpus.classes[*at].key.path()[1..].split('/').nth(index);
-                *values.entry(value.unwrap_or_default()).or_default() += 1;
-            }
+        for shape in shapes_of(&parts, *index) {
+            groups_of.entry((shape, *index)).or_default().push(group);
         }
     }
-    let mut proposals: Vec<Proposal> = Vec::new();
-    for ((shape, index), values) in shapes {
-        let support = supports.get(&(shape.clone(), index)).copied().unwrap_or(0);
+    let mut supported: Vec<_> = groups_of.into_iter().filter(|(_, of)| of.len() > 2).collect();
+    supported.sort_by_key(|(_, groups)| std::cmp::Reverse(groups.len()));
+    supported.truncate(SHAPES_MAX);
+    let propose = |((shape, index), groups): ((Vec<Segment>, usize), Vec<&[usize]>)| {
+        let mut values: BTreeMap<&str, u32> = BTreeMap::new();
+        for at in groups.iter().copied().flatten() {
+            let value = corpus.classes[*at].key.path()[1..].split('/').nth(index);
+            *values.entry(value.unwrap_or_default()).or_default() += 1;
+        }
+        let support = u32::try_from(groups.len()).unwrap_or(u32::MAX);
         let most = values.iter().max_by_key(|(value, count)| (**count, std::cmp::Reverse(**value)));
         // A value under which most groups are known leads to all of them; else any will do.
         let value = most.filter(|(_, count)| **count * 2 > support);
         let value = value.map_or("-", |(value, _)| value).to_owned();
-        proposals.push((RuleKind::IgnoreSegment { shape, index, value }, support));
-    }
-    proposals.retain(|(_, support)| *support > 2);
-    proposals.sort_by_key(|(_, support)| std::cmp::Reverse(*support));
-    proposals.truncate(SHAPES_MAX);
-    proposals
+        (RuleKind::IgnoreSegment { shape, index, value }, support)
+    };
+    supported.into_iter().map(propose).collect()
 }
 
 /// Two URLs that may be one document, and what stands for the document.

@@ -63,7 +63,8 @@ pub(in crate::cli) struct MineArgs {
     /// Write the rules to a file, for `apply`, `export`, `import` and `validate`
     #[arg(long, value_name = "OUT")]
     rules: Option<PathBuf>,
-    /// Most fetches for proofs, as a share of the URLs of a site; without it that of a crawl
+    /// Most fetches for proofs, as a share of the URLs of a site; without it that of a
+    /// crawl, or `dust.validate.probes_on_request` where that is more
     #[arg(long, value_name = "SHARE", value_parser = amount)]
     probes: Option<f64>,
     #[command(flatten)]
@@ -169,6 +170,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
     let mut settings = config.dust.book();
     if let Some(share) = args.probes {
         settings.validate.probe_share_max = share;
+        settings.validate.probes_on_request = 0;
     }
     let report = learn(observations, fetcher, settings, super::now())?;
     let requests = pages.map_or(0, |pages| pages.requests);
