@@ -56,12 +56,7 @@ pub fn learn(
     // Whoever mines a log wants its rules, not the fetches of one more crawl.
     let validate = super::validate::Settings { saving_factor: 0.0, ..settings.validate };
     let settings = Settings { validate, ..settings };
-    let probes_granted = settings.validate.probes_on_request;
-    let mut book = RuleBook::new(settings);
-    book.probes_granted = probes_granted;
-    for observation in log {
-        book.observe(&observation);
-    }
+    let mut book = book_on_request(log, settings);
     let sites: Vec<Site> = book.miner.sites().cloned().collect();
     for _ in 0..SEARCHES_MAX {
         let mut progress = false;
@@ -92,13 +87,8 @@ pub fn prove_rules(
     settings: Settings,
     now: Timestamp,
 ) -> Result<Report, RuleError> {
-    let probes_granted = settings.validate.probes_on_request;
-    let mut book = RuleBook::new(settings);
+    let mut book = book_on_request(log, settings);
     book.draws_untold = true;
-    book.probes_granted = probes_granted;
-    for observation in log {
-        book.observe(&observation);
-    }
     let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
     let sites: std::collections::BTreeSet<Site> =
         rules.iter().map(|rule| rule.site.clone()).collect();
@@ -109,6 +99,17 @@ pub fn prove_rules(
     }
     let (rules, events) = (book.rules_as_proved(), book.take_events());
     Ok(Report { rules, events, probes: book.probes_spent(), book })
+}
+
+/// Returns a book that knows a log, of which somebody asked for proofs.
+fn book_on_request(log: impl IntoIterator<Item = Observation>, settings: Settings) -> RuleBook {
+    let probes_granted = settings.validate.probes_on_request;
+    let mut book = RuleBook::new(settings);
+    book.probes_granted = probes_granted;
+    for observation in log {
+        book.observe(&observation);
+    }
+    book
 }
 
 /// Runs the trials of a site to their end.

@@ -312,12 +312,10 @@ impl Trial {
         }
         let paid = self.failed == 0 && self.is_paid(settings);
         let clear = 4 * self.unclear <= self.same;
+        let decided = self.ratio >= settings.accept_at() || (paid && clear);
         // What is proved for few values is applied to no others: while there are others, it would
         // hide next to nothing.
-        if self.proves_values_yet() {
-            return Standing::Open;
-        }
-        if self.same >= self.draws_min && (self.ratio >= settings.accept_at() || (paid && clear)) {
+        if self.same >= self.draws_min && decided && !self.proves_values_yet() {
             return Standing::Accepted;
         }
         let left = self.strata.iter().any(|stratum| !stratum.waiting.is_empty());

@@ -63,8 +63,8 @@ pub(in crate::cli) struct MineArgs {
     /// Write the rules to a file, for `apply`, `export`, `import` and `validate`
     #[arg(long, value_name = "OUT")]
     rules: Option<PathBuf>,
-    /// Most fetches for proofs, as a share of the URLs of a site; without it that of a
-    /// crawl, or `dust.validate.probes_on_request` where that is more
+    /// Most fetches for proofs, as a share of the URLs of a site; without it that of a crawl, or
+    /// `dust.validate.probes_on_request` where that is more
     #[arg(long, value_name = "SHARE", value_parser = amount)]
     probes: Option<f64>,
     #[command(flatten)]

@@ -278,11 +278,11 @@ impl State {
             let known = Look { shown, marks, words: None };
             let next = manners.note(&known, &look, &under);
             tracing::debug!(%url, ?next, ?manners, "it was looked at again");
-            let look = Some(Box::new(look.clone()));
+            let before = |look| Some(Box::new(look));
             match next {
                 Next::Known => {}
-                Next::Other => return self.ask_again(batch, &url, Under::Other(look)),
-                Next::Own => return self.ask_again(batch, &url, Under::Own(look)),
+                Next::Other => return self.ask_again(batch, &url, Under::Other(before(look))),
+                Next::Own => return self.ask_again(batch, &url, Under::Own(before(look))),
             }
         }
         self.note_second_look(batch, page, (look.shown, look.marks))?;
