@@ -391,10 +391,11 @@ impl State {
         flight: ProbeFlight,
     ) -> Result<(), DbError> {
         // What a host says to nonsense decides what its next pages are, and so does a doubt about a
-        // rule that hides some of them. A rule that is but tried has time.
+        // rule that hides some of them. A rule that is but tried has time; where rules are enforced
+        // none is tried by probes.
         let priority = match flight.asker {
-            Asker::Host { .. } | Asker::Audit(..) => 0,
-            Asker::Rule { .. } => PRIORITIES as u8 - 1,
+            Asker::Rule { .. } if !self.enforces => PRIORITIES as u8 - 1,
+            Asker::Rule { .. } | Asker::Host { .. } | Asker::Audit(..) => 0,
         };
         self.serials.probe += 1;
         let number = self.serials.probe;

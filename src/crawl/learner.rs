@@ -343,6 +343,7 @@ impl Mind {
                 let (url, key, shown) = &*audited;
                 self.book.audit_result(&rules, (url, key), (*shown, finding), now);
                 if finding == Finding::Failed {
+                    self.probe(&url.site(), now, &mut said);
                     self.note_rowless(url.site());
                 }
             }

@@ -242,7 +242,7 @@ impl State {
             self.rules.publish(book.rule_set().map_err(|error| unusable(error.to_string()))?);
         }
         let unkept = told::tell_again(&self.db, &mut book)?;
-        let probes = how.mode != DustMode::Observe && !self.enforces;
+        let probes = how.mode != DustMode::Observe;
         let mind = Mind::new(book, probes, unkept);
         self.learner = match how.wake {
             None => Learner::Inline(Box::new(mind)),

@@ -6,23 +6,30 @@
 //! fails in many places holds in none; nor does one that fails in its places as seldom as it might
 //! anywhere, so that they do not explain it. One that was out of force in a place for what another
 //! rule is blamed for, and agrees there, comes back.
+//!
+//! Where a rule has often agreed, one failure may be an accident: a page that shows something else
+//! each time. So the URL that failed is fetched once more, and counts as a second failure if it
+//! shows what it had shown: one page in a hundred that is another one is a page that is lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::book::{Entry, RuleBook};
-use super::fetched::Fetched;
+use super::book::{Entry, Probe, RuleBook};
+use super::fetched::{Fetched, agreement};
 use super::pairs::FORGIVES_AFTER;
 use super::proven::{Places, places};
 use super::rule::{RuleId, RuleState};
 use super::shape::{ODDS_WRONG, POOLED, ShapeRecords};
 use super::validate::{Finding, Settings};
 use crate::clock::Timestamp;
-use crate::url::CrawlUrl;
+use crate::url::{CrawlUrl, Site};
 
 /// Failures of which one may be an accident: a page that shows something else each time.
 const FAILURES_MIN: u32 = 2;
+
+/// Failures that wait for a second look, or for its answer; further ones are counted once.
+const LOOKS_MAX: usize = 64;
 
 /// Pairs that agree elsewhere if a rule is to outlive its failure in one place.
 const ELSEWHERE_MIN: u32 = 10;
@@ -78,6 +85,44 @@ impl Excuse {
         }
         let is_void = self.agreed.len() >= AGREED_NO_EXCUSE * self.failed.len().max(1);
         is_void && !std::mem::replace(&mut self.is_void, true)
+    }
+}
+
+/// A URL that is another page than the one that a rule in force takes it for, and the rule that is
+/// blamed.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    rule: RuleId,
+    url: CrawlUrl,
+    key: CrawlUrl,
+    /// What its key's page had shown.
+    known: Fetched,
+}
+
+/// Failures that may be accidents, until their URLs were looked at again.
+#[derive(Debug, Default)]
+pub(super) struct Doubts {
+    /// Those that nobody was asked to look at.
+    waiting: Vec<Failure>,
+    /// Those whose answer is awaited, by the number of the probe.
+    asked: BTreeMap<u64, Failure>,
+}
+
+impl Doubts {
+    fn add(&mut self, failure: Failure) {
+        if self.waiting.len() + self.asked.len() < LOOKS_MAX {
+            self.waiting.push(failure);
+        }
+    }
+
+    /// Returns the site of a probe that was asked for.
+    pub(super) fn site_of(&self, probe: u64) -> Option<Site> {
+        self.asked.get(&probe).map(|failure| failure.url.site())
+    }
+
+    /// Returns what a probe was asked for, once.
+    pub(super) fn take(&mut self, probe: u64) -> Option<Failure> {
+        self.asked.remove(&probe)
     }
 }
 
@@ -277,12 +322,55 @@ impl RuleBook {
             let settings = &self.settings.validate;
             let broken = entry.audit.record(finding, document, settings);
             let broken = broken || entry.costs_more_than_it_saves(settings);
+            if self.by_pairs && blamed == Some(*id) && !broken {
+                let (url, key) = (url.clone(), key.clone());
+                self.doubts.add(Failure { rule: *id, url, key, known: shown });
+            }
             if doubted != (entry.audit.sum > 0.0) {
                 self.stale.insert(entry.rule.site.clone());
             }
             if broken {
                 self.retire(*id, "audits no longer agree", now);
             }
+        }
+    }
+
+    /// Returns up to `max` URLs of a site that failed and are to be looked at again.
+    pub(super) fn second_looks(&mut self, site: &Site, max: usize) -> Vec<Probe> {
+        let waiting = &mut self.doubts.waiting;
+        let due = waiting.extract_if(.., |failure| failure.url.site() == *site).take(max);
+        let due: Vec<Failure> = due.collect();
+        let ask = |failure: Failure| {
+            let id = self.number_probe(failure.rule, site);
+            let (rule, url) = (failure.rule, failure.url.clone());
+            self.doubts.asked.insert(id, failure);
+            Probe { id, rule, stratum: String::new(), url, reference: None }
+        };
+        due.into_iter().map(ask).collect()
+    }
+
+    /// Takes in what a URL that failed shows at a second look. Where it is another page again, and
+    /// the same one, the rule fails there, and that counts as the second failure.
+    pub(super) fn looked_again(&mut self, failure: &Failure, shown: Fetched, now: Timestamp) {
+        let Failure { rule, url, key, known } = failure;
+        let is_other = shown.is_page() && agreement(*known, shown) == Finding::Failed;
+        let changes =
+            self.known(url).is_some_and(|first| agreement(first, shown) == Finding::Failed);
+        let here = places(url, key, self.items_of(&url.site()));
+        let document = self.witness(url, *known);
+        let Some(entry) = self.entries.get_mut(*rule) else { return };
+        let is_refused = entry.is_refused_in(&here);
+        if !is_other || changes || is_refused || entry.rule.state != RuleState::Enforced {
+            return;
+        }
+        if let Some(part) = entry.failed_part(&here) {
+            entry.refuse(&[part], Some(document));
+            self.stale.insert(url.site());
+            return;
+        }
+        entry.audit.blamed += 1;
+        if entry.costs_more_than_it_saves(&self.settings.validate) {
+            self.retire(*rule, &format!("{url} is another page, at two looks"), now);
         }
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::apply::SiteRules;
-use super::audit::Excuse;
+use super::audit::{Doubts, Excuse};
 use super::declared;
 use super::entries::Entries;
 use super::evidence::{Declared, Observation, Window};
@@ -197,6 +197,7 @@ pub struct RuleBook {
     pub(crate) version: u64,
     pending: BTreeMap<u64, Pending>,
     again: Vec<Pending>,
+    pub(super) doubts: Doubts,
     pub(crate) declared: BTreeMap<Site, BTreeSet<(RuleKind, Scope)>>,
     pub(crate) probed: BTreeMap<Box<str>, Fetched>,
     probes: u64,
@@ -323,7 +324,8 @@ impl RuleBook {
     }
 
     /// Returns up to `max` probes for a site; `allows` is its robots.txt. Probes stay within the
-    /// set share of the site's fetches.
+    /// set share of the site's fetches. Where pairs of pages prove rules, only URLs that turned out
+    /// to be other pages are asked for, once more.
     ///
     /// # Errors
     /// Returns a rule that cannot be used.
@@ -336,7 +338,7 @@ impl RuleBook {
     ) -> Result<Vec<Probe>, RuleError> {
         let mut probes = Vec::new();
         if self.by_pairs {
-            return Ok(probes);
+            return Ok(self.second_looks(site, max));
         }
         while probes.len() < max && self.affords_probe(site) {
             let Some(at) = self.again.iter().position(|pending| {
@@ -373,6 +375,9 @@ impl RuleBook {
         reference: Option<Fetched>,
         now: Timestamp,
     ) {
+        if let Some(failure) = self.doubts.take(id) {
+            return self.looked_again(&failure, outcome, now);
+        }
         let Some(mut pending) = self.pending.remove(&id) else { return };
         self.remember(&pending.draw.outcome, outcome);
         if let Some(reference) = reference {
@@ -429,8 +434,8 @@ impl RuleBook {
 
     /// Returns the site of a probe that is under way.
     pub fn site_of_probe(&self, id: u64) -> Option<Site> {
-        let rule = self.pending.get(&id)?.rule;
-        self.entries.get(rule).map(|entry| entry.rule.site.clone())
+        let of_trial = || Some(self.entries.get(self.pending.get(&id)?.rule)?.rule.site.clone());
+        self.doubts.site_of(id).or_else(of_trial)
     }
 
     /// Takes an enforced rule out of force until the operator resumes it.
@@ -627,6 +632,16 @@ impl RuleBook {
         probe
     }
 
+    /// Counts a fetch for the sake of a rule in force, and returns its number.
+    pub(super) fn number_probe(&mut self, rule: RuleId, site: &Site) -> u64 {
+        self.probes += 1;
+        self.spending.entry(site.clone()).or_default().probes += 1;
+        if let Some(entry) = self.entries.get_mut(rule) {
+            entry.rule.evidence.probes += 1;
+        }
+        self.probes
+    }
+
     /// Draws until a probe is needed or the trial is over; the second value asks for both URLs.
     fn draw(
         &mut self,
@@ -716,6 +731,9 @@ impl RuleBook {
         trial.record((draw, &here), finding, &self.settings.validate);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;
+        if finding == Finding::Same {
+            self.miner.bear_fruit(&entry.rule.site);
+        }
         self.settle(id, Some(draw), now);
     }
 

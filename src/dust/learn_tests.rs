@@ -932,6 +932,37 @@ fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     assert_eq!(two.audit(&both, false, 1), (true, false));
 }
 
+/// Of four hundred pages five were others, one of them was met, and what the rule hid stayed
+/// hidden.
+#[test]
+fn a_failure_counts_twice_where_its_url_shows_the_same_at_a_second_look() {
+    let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+    let other = show(1_000);
+    let after = |first: Fetched, second: Fetched| {
+        let mut two = Two::new();
+        let alone = [two.wrong];
+        let (site, found) = (Site::new("example.com"), url("/x?a=1&b=2"));
+        let Fetched::Page { text, .. } = first else { panic!("it is a page") };
+        two.book.observe(&page(found.clone(), text));
+        assert_eq!(two.audit(&alone, true, 100), (true, true));
+        let asked =
+            |two: &mut Two| two.book.next_probes(Timestamp::ZERO, &site, 9, &|_| true).unwrap();
+        assert_eq!(asked(&mut two), [], "nothing has failed");
+        assert_eq!(two.audit(&alone, false, 1), (true, true), "it may be an accident");
+        let asked_for = asked(&mut two);
+        let [probe] = &asked_for[..] else { panic!("{asked_for:?}") };
+        assert_eq!((&probe.url, &probe.reference), (&found, &None));
+        assert_eq!(two.book.site_of_probe(probe.id), Some(site.clone()));
+        assert_eq!(asked(&mut two), [], "once");
+        two.book.probe_result(probe.id, second, None, Timestamp::ZERO);
+        two.book.rule(two.wrong).unwrap().state
+    };
+    assert_eq!(after(other, other), RuleState::Retired);
+    assert_eq!(after(other, show(101)), RuleState::Enforced, "by now it shows what its key does");
+    assert_eq!(after(other, show(2_000)), RuleState::Enforced, "it shows another text each time");
+    assert_eq!(after(other, Fetched::Forbidden), RuleState::Enforced, "that says nothing of it");
+}
+
 /// The one that had agreed less often was blamed for what the other one did.
 #[test]
 fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {

@@ -18,7 +18,7 @@ use crate::url::{CrawlUrl, Site};
 /// Pages between two searches of a small site that promises something.
 const PROMISE_STEP: u64 = 4;
 
-/// How often the step between searches doubles while they find nothing.
+/// How often the step between searches doubles while they lead to nothing.
 const FRUITLESS_MAX: u32 = 2;
 
 /// How the miner samples and when it mines.
@@ -32,7 +32,7 @@ pub struct Settings {
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
     /// each doubling of the last one. The sooner a rule is found, the more is left for it to save;
-    /// where the last searches found nothing, sizes at which too little is new are passed over.
+    /// where the last searches led to nothing, sizes at which too little is new are passed over.
     pub mine_at: Vec<u64>,
     /// Least share of duplicates among the pages of a site that is mined.
     pub duplicate_share_min: f64,
@@ -180,7 +180,7 @@ impl Miner {
         if !news && !window.hurried {
             return false;
         }
-        // The longer nothing was found, the more is to be new.
+        // The longer searches lead to nothing, the more is to be new.
         let grown = match window.fruitless.min(FRUITLESS_MAX) {
             0 => window.mined_at + 1,
             times => window.mined_at + ((window.mined_at / 8) << times),
@@ -243,9 +243,16 @@ impl Miner {
         };
         let found = search.run(priors)?;
         if let Some(window) = self.sites.get_mut(site) {
-            window.fruitless = if found.is_empty() { window.fruitless + 1 } else { 0 };
+            window.fruitless = window.fruitless.saturating_add(1);
         }
         Ok(found)
+    }
+
+    /// Notes that a page of a site agreed with what a search had found.
+    pub(crate) fn bear_fruit(&mut self, site: &Site) {
+        if let Some(window) = self.sites.get_mut(site) {
+            window.fruitless = 0;
+        }
     }
 
     /// Lets rules be found that touch as few URLs as must speak for them.

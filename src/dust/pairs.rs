@@ -402,6 +402,7 @@ impl RuleBook {
         // A place is proved as soon as one of its URLs is.
         if finding == Finding::Same {
             self.stale.insert(entry.rule.site.clone());
+            self.miner.bear_fruit(&entry.rule.site);
         }
         match standing {
             Standing::Open => {}
