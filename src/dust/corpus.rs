@@ -297,6 +297,11 @@ impl<'a> Corpus<'a> {
     fn candidates<'c>(&'c self, rule: &'c Rule) -> Box<dyn Iterator<Item = usize> + 'c> {
         match &rule.rule {
             RuleKind::Substring { from, .. } => Box::new(self.holding(from)),
+            RuleKind::SetParameter { name, .. } => Box::new(self.holding(name)),
+            RuleKind::PathSession { before, .. } => Box::new(self.holding(before)),
+            RuleKind::DropParameter { names, .. } if names.len() == 1 => {
+                Box::new(self.holding(&names[0]))
+            }
             _ => Box::new(0..self.classes.len()),
         }
     }

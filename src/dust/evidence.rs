@@ -327,7 +327,7 @@ pub(crate) struct Window {
     /// A search would find something: pages of one document differ in a way that was seen before,
     /// or a rule was proved on another site.
     pub(crate) promising: bool,
-    /// Searches in a row that led to nothing: no page has agreed with what they found.
+    /// Searches that found nothing since a page agreed with what one had found.
     pub(crate) fruitless: u32,
     pub(crate) differences: Differences,
     pub(crate) words: Words,

@@ -18,8 +18,8 @@ use crate::url::{CrawlUrl, Site};
 /// Pages between two searches of a small site that promises something.
 const PROMISE_STEP: u64 = 4;
 
-/// How often the step between searches doubles while they lead to nothing.
-const FRUITLESS_MAX: u32 = 2;
+/// How often the step between searches doubles while they find nothing.
+const FRUITLESS_MAX: u32 = 3;
 
 /// How the miner samples and when it mines.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Settings {
     pub pages_total: usize,
     /// Sizes of the sample at which a site is mined, if it has shown further duplicates; later at
     /// each doubling of the last one. The sooner a rule is found, the more is left for it to save;
-    /// where the last searches led to nothing, sizes at which too little is new are passed over.
+    /// where the last searches found nothing, sizes at which too little is new are passed over.
     pub mine_at: Vec<u64>,
     /// Least share of duplicates among the pages of a site that is mined.
     pub duplicate_share_min: f64,
@@ -180,7 +180,7 @@ impl Miner {
         if !news && !window.hurried {
             return false;
         }
-        // The longer searches lead to nothing, the more is to be new.
+        // The longer nothing was found, the more is to be new.
         let grown = match window.fruitless.min(FRUITLESS_MAX) {
             0 => window.mined_at + 1,
             times => window.mined_at + ((window.mined_at / 8) << times),
@@ -243,7 +243,7 @@ impl Miner {
         };
         let found = search.run(priors)?;
         if let Some(window) = self.sites.get_mut(site) {
-            window.fruitless = window.fruitless.saturating_add(1);
+            window.fruitless = window.fruitless.saturating_add(found.is_empty().into());
         }
         Ok(found)
     }
