@@ -28,7 +28,7 @@ use crate::url::{CrawlUrl, Site};
 /// Failures of which one may be an accident: a page that shows something else each time.
 const FAILURES_MIN: u32 = 2;
 
-/// Failures that wait for a second look, or for its answer; further ones are counted once.
+/// Failures that wait for a second look, or for its answer; overdue ones make room.
 const LOOKS_MAX: usize = 64;
 
 /// Pairs that agree elsewhere if a rule is to outlive its failure in one place.
@@ -110,7 +110,11 @@ pub(super) struct Doubts {
 
 impl Doubts {
     fn add(&mut self, failure: Failure) {
-        if self.waiting.len() + self.asked.len() < LOOKS_MAX {
+        // That of a host which is parked never comes.
+        if self.waiting.len() + self.asked.len() >= LOOKS_MAX {
+            self.asked.pop_first();
+        }
+        if self.waiting.len() < LOOKS_MAX {
             self.waiting.push(failure);
         }
     }
@@ -394,5 +398,27 @@ impl RuleBook {
     fn hiding(&self, rules: &[RuleId]) -> impl Iterator<Item = &Entry> {
         let entries = rules.iter().filter_map(|id| self.entries.get(*id));
         entries.filter(|entry| entry.rule.state.hides())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_whose_answer_never_comes_leave_room_for_others() {
+        let failure = |n: usize| {
+            let url = CrawlUrl::parse(&format!("http://a.example/{n}?b=1")).unwrap();
+            Failure { rule: RuleId(1), key: url.clone(), url, known: Fetched::Gone }
+        };
+        let mut doubts = Doubts::default();
+        for n in 0..3 * LOOKS_MAX {
+            doubts.add(failure(n));
+            let asked = doubts.waiting.pop().expect("there is room");
+            doubts.asked.insert(n as u64, asked);
+        }
+        assert!(doubts.asked.len() <= LOOKS_MAX);
+        assert!(doubts.take(0).is_none(), "it was overdue");
+        assert!(doubts.take(3 * LOOKS_MAX as u64 - 1).is_some());
     }
 }
