@@ -183,6 +183,16 @@ impl Entry {
         (!may_be_accident && self.refused.len() < self.refused_max()).then_some(part)
     }
 
+    /// Takes the rule, which is blamed for a document, out of force in the part of the site where
+    /// it failed; returns false if it holds in no others, or the failure may be an accident.
+    fn gives_up_part(&mut self, here: &Places, document: u64) -> bool {
+        let part = self.failed_part(here);
+        if let Some(part) = part {
+            self.refuse(&[part], Some(document));
+        }
+        part.is_some()
+    }
+
     /// Returns how many pairs that agreed speak for a URL in these places.
     fn agreed_for(&self, url: &CrawlUrl, here: &Places) -> u32 {
         let proven = self.proven.as_ref();
@@ -311,11 +321,7 @@ impl RuleBook {
                 }
                 continue;
             }
-            if self.by_pairs
-                && blamed == Some(*id)
-                && let Some(part) = entry.failed_part(&here)
-            {
-                entry.refuse(&[part], Some(document));
+            if self.by_pairs && blamed == Some(*id) && entry.gives_up_part(&here, document) {
                 self.stale.insert(entry.rule.site.clone());
                 continue;
             }
@@ -345,8 +351,11 @@ impl RuleBook {
         let due = waiting.extract_if(.., |failure| failure.url.site() == *site).take(max);
         let due: Vec<Failure> = due.collect();
         let ask = |failure: Failure| {
-            let id = self.number_probe(failure.rule, site);
+            let id = self.number_probe(site, 1);
             let (rule, url) = (failure.rule, failure.url.clone());
+            if let Some(entry) = self.entries.get_mut(rule) {
+                entry.rule.evidence.probes += 1;
+            }
             self.doubts.asked.insert(id, failure);
             Probe { id, rule, stratum: String::new(), url, reference: None }
         };
@@ -367,8 +376,7 @@ impl RuleBook {
         if !is_other || changes || is_refused || entry.rule.state != RuleState::Enforced {
             return;
         }
-        if let Some(part) = entry.failed_part(&here) {
-            entry.refuse(&[part], Some(document));
+        if entry.gives_up_part(&here, document) {
             self.stale.insert(url.site());
             return;
         }

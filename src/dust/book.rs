@@ -610,19 +610,17 @@ impl RuleBook {
     }
 
     fn issue(&mut self, site: &Site, pending: Pending) -> Probe {
-        self.probes += 1;
         let reference = pending.both || self.needs_reference(&pending.draw.url);
-        self.entries.touch(site);
-        let spending = self.spending.entry(site.clone()).or_default();
-        spending.probes += 1 + u64::from(reference);
+        let fetches = 1 + u32::from(reference);
+        let id = self.number_probe(site, fetches);
         let trial = self.entries.get_mut(pending.rule).and_then(|entry| {
             let trial = entry.trial.as_mut()?;
-            entry.rule.evidence.probes += 1 + u32::from(reference);
-            trial.probes += 1 + u32::from(reference);
+            entry.rule.evidence.probes += fetches;
+            trial.probes += fetches;
             Some(&*trial)
         });
         let probe = Probe {
-            id: self.probes,
+            id,
             rule: pending.rule,
             stratum: trial.map_or(String::new(), |t| t.stratum(pending.draw.stratum).to_owned()),
             url: pending.draw.outcome.clone(),
@@ -632,13 +630,11 @@ impl RuleBook {
         probe
     }
 
-    /// Counts a fetch for the sake of a rule in force, and returns its number.
-    pub(super) fn number_probe(&mut self, rule: RuleId, site: &Site) -> u64 {
+    /// Counts the fetches of a probe, and returns its number.
+    pub(super) fn number_probe(&mut self, site: &Site, fetches: u32) -> u64 {
         self.probes += 1;
-        self.spending.entry(site.clone()).or_default().probes += 1;
-        if let Some(entry) = self.entries.get_mut(rule) {
-            entry.rule.evidence.probes += 1;
-        }
+        self.entries.touch(site);
+        self.spending.entry(site.clone()).or_default().probes += u64::from(fetches);
         self.probes
     }
 
