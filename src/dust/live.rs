@@ -649,7 +649,8 @@ pub(crate) fn needed<K: Ord>(
     }
 }
 
-/// Rewrites as [`rewrite`] does, by all rules but some.
+/// Rewrites as [`rewrite`] does, by all rules but some. Each rule is named once, in the order of
+/// their first application.
 pub(crate) fn rewrite_without(
     rules: &SiteRules,
     url: &CrawlUrl,
@@ -677,7 +678,14 @@ pub(crate) fn rewrite_without(
         }
         // Parsing changed the text (a dot segment appeared): the rules see the normal form too.
     }
-    key.filter(|key| key != url).map(|key| (key, applied))
+    // One that drops several parameters, or was applied in several rounds, counts once.
+    let mut distinct: Vec<RuleId> = Vec::with_capacity(applied.len());
+    for rule in applied {
+        if !distinct.contains(&rule) {
+            distinct.push(rule);
+        }
+    }
+    key.filter(|key| key != url).map(|key| (key, distinct))
 }
 
 /// The rule set in force; readers never wait.

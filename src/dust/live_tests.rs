@@ -73,6 +73,19 @@ fn parameters_are_dropped_set_and_sorted() {
 }
 
 #[test]
+fn a_rule_is_named_once_however_often_it_was_applied() {
+    let utm = ["utm_campaign", "utm_medium", "utm_source"].map(str::to_owned);
+    let rules = [rule(RuleKind::drop(utm.to_vec(), None), Scope::default()), substring("//", "/")];
+    let url = "http://example.com/a////b?utm_source=s&utm_medium=m&id=1&utm_campaign=c";
+    let url = CrawlUrl::parse(url).unwrap();
+    let set = set(&rules);
+    let canonized = set.canonize(&url);
+    assert_eq!(canonized.key.as_str(), "http://example.com/a/b?id=1");
+    assert_eq!(canonized.rules, rules.each_ref().map(|rule| rule.id));
+    assert_eq!(set.uniting(&url, &canonized.key).map(|rules| rules.len()), Some(2));
+}
+
+#[test]
 fn substrings_are_replaced_at_token_boundaries_only() {
     let rules = [substring("/index.html$", "/"), substring("^/people/", "/~")];
     check(&rules, "http://example.com/people/ann/index.html", "http://example.com/~ann/");
