@@ -7,8 +7,6 @@
 //! makes another page. A label that all forms of some kind have, such as a line that says that this
 //! is the view to print, is the same difference on each of them.
 
-use std::collections::HashSet;
-
 use serde::{Deserialize, Serialize};
 
 use super::shingle::{Piece, mix};
@@ -220,10 +218,13 @@ fn in_headings_only(words: &Words, blocks: &[Block<'_>], spans: &[Piece]) -> Vec
         let blocks = blocks.iter().zip(spans).filter(move |(block, _)| kind(block));
         blocks.flat_map(|(_, span)| &words.hashes()[span.start..span.end]).copied()
     };
-    let mut titles = Said::among(hashes_of(true).collect());
-    let elsewhere: HashSet<u64> = hashes_of(false).filter(|hash| titles.has(*hash)).collect();
-    titles.hashes.retain(|hash| !elsewhere.contains(hash));
-    titles.hashes
+    let titles = Said::among(hashes_of(true).collect());
+    let mut elsewhere = vec![false; titles.hashes.len()];
+    for at in hashes_of(false).filter_map(|hash| titles.place_of(hash)) {
+        elsewhere[at] = true;
+    }
+    let words = titles.hashes.into_iter().zip(elsewhere);
+    words.filter(|(_, elsewhere)| !elsewhere).map(|(hash, _)| hash).collect()
 }
 
 /// Parts of an address that are looked at, and words of each.
@@ -255,7 +256,12 @@ impl Said {
     }
 
     fn has(&self, hash: u64) -> bool {
-        self.bits & Said::bit(hash) != 0 && self.hashes.binary_search(&hash).is_ok()
+        self.place_of(hash).is_some()
+    }
+
+    fn place_of(&self, hash: u64) -> Option<usize> {
+        let may_be = self.bits & Said::bit(hash) != 0;
+        may_be.then(|| self.hashes.binary_search(&hash).ok()).flatten()
     }
 
     fn bit(hash: u64) -> u64 {

@@ -164,7 +164,8 @@ impl Entry {
         }
         let excuses = &self.excuses;
         self.refused.retain(|place| excuses.contains_key(place) || !here.contains(place));
-        self.doubted &= !self.refused.is_empty() || self.audit.blamed > 0;
+        let has_failed = !self.refused.is_empty() || self.audit.blamed > 0 || self.retired > 0;
+        self.doubted &= has_failed;
         if let Some(proven) = &mut self.proven {
             (0..agreed).for_each(|_| proven.add(url, here));
         }
@@ -267,6 +268,7 @@ impl RuleBook {
                 let is_blamed = blamed == Some(*id);
                 if entry.is_acquitted_in((url, &here), (document, finding), is_blamed) {
                     self.stale.insert(entry.rule.site.clone());
+                    self.doubt_due.insert(entry.rule.site.clone());
                     continue;
                 }
                 let excuse = entry.excuses.get_mut(place).filter(|known| !known.failed.is_empty());
@@ -373,6 +375,10 @@ impl RuleBook {
         let document = self.witness(url, *known);
         let Some(entry) = self.entries.get_mut(*rule) else { return };
         let is_refused = entry.is_refused_in(&here);
+        // It failed by an accident, which is not to count where another one happens.
+        if agreement(*known, shown) == Finding::Same {
+            entry.audit.blamed = entry.audit.blamed.saturating_sub(1);
+        }
         if !is_other || changes || is_refused || entry.rule.state != RuleState::Enforced {
             return;
         }

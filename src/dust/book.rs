@@ -135,9 +135,8 @@ pub(crate) struct Entry {
 impl Entry {
     /// Returns how many pairs and draws have agreed, as far as they count.
     pub(crate) fn agreed(&self) -> u32 {
-        let evidence = &self.rule.evidence;
-        let agreed = self.pairs.known + evidence.draws_same + evidence.audits_same;
-        agreed.saturating_sub(self.pairs.uncounted)
+        let fetched = self.rule.evidence.fetched_same().saturating_sub(self.pairs.earlier);
+        (self.pairs.known + fetched).saturating_sub(self.pairs.uncounted)
     }
 
     /// Returns true where a rule that was retired may be tried again, given how many pages of its
@@ -262,8 +261,11 @@ impl RuleBook {
         for site in &forgotten {
             self.entries.touch(site);
             self.declared.remove(site);
-            // What a site has spent is remembered; that it has spent nothing is no news.
-            if self.spending.get(site).is_some_and(|spending| spending.probes == 0) {
+            // What a site has spent is remembered; that it has spent nothing is no news, unless a
+            // rule waits for so many of its pages.
+            let waits = |entry: &Entry| entry.retry_after_pages.is_some();
+            let is_awaited = self.entries.of_site(site).any(waits);
+            if !is_awaited && self.spending.get(site).is_some_and(|spent| spent.probes == 0) {
                 self.spending.remove(site);
             }
             // What was found and never tried is found again with the next sample.

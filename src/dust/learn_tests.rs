@@ -963,6 +963,49 @@ fn a_failure_counts_twice_where_its_url_shows_the_same_at_a_second_look() {
     assert_eq!(after(other, Fetched::Forbidden), RuleState::Enforced, "that says nothing of it");
 }
 
+/// Of four thousand pairs one failure was an accident, and so was the next one, which counted as a
+/// second failure.
+#[test]
+fn a_failure_that_a_second_look_clears_does_not_count() {
+    let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+    let mut two = Two::new();
+    let alone = [two.wrong];
+    let site = Site::new("example.com");
+    for accident in 0..3 {
+        assert_eq!(two.audit(&alone, true, 100), (true, true));
+        assert_eq!(two.audit(&alone, false, 1), (true, true), "{accident}");
+        let asked = two.book.next_probes(Timestamp::ZERO, &site, 9, &|_| true).unwrap();
+        let [probe] = &asked[..] else { panic!("{accident}: {asked:?}") };
+        let known = show(two.documents);
+        two.book.probe_result(probe.id, known, None, Timestamp::ZERO);
+    }
+}
+
+/// A rule that failed on one site began on the next with the trust that it had on a third.
+#[test]
+fn what_agreed_on_other_sites_does_not_count_where_the_rule_failed_on_one() {
+    let drop_of = |host: &str| {
+        let (site, kind) = (Site::new(host), RuleKind::drop(vec!["sid".into()], None));
+        Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    };
+    let rules = ["example.com", "example.net", "example.org"].map(drop_of);
+    let [known, failed, new] = rules.each_ref().map(|rule| rule.id);
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    book.import(rules.into());
+    for id in [known, failed, new] {
+        assert!(book.enforce(id, "told", Timestamp::ZERO));
+    }
+    for n in 0..400 {
+        let show = Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+        let (found, key) = (url(&format!("/p/{n}?sid={n}")), url(&format!("/p/{n}")));
+        let said = (show, Finding::Same);
+        book.audit_result(&[known], (&found, &key), said, Timestamp::ZERO);
+    }
+    assert!(book.rule_set().unwrap().least_agreed(&[new]) > 0);
+    book.retire(failed, "audits no longer agree", Timestamp::ZERO);
+    assert_eq!(book.rule_set().unwrap().least_agreed(&[new]), 0);
+}
+
 /// The one that had agreed less often was blamed for what the other one did.
 #[test]
 fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {
@@ -989,6 +1032,7 @@ fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
     let refused = |two: &Two, rule: RuleId| {
         two.book.rule_set().unwrap().is_refused(&url("/other/y?a=1&b=2"), &[rule])
     };
+    two.book.entries.get_mut(sound).unwrap().retired = 1;
     two.audit_of("/other/y", &both, false, 1);
     assert!(refused(&two, sound) && refused(&two, wrong));
     two.audit_of("/other/y", &[sound], true, 7);
@@ -998,6 +1042,7 @@ fn what_was_refused_for_the_fault_of_another_rule_comes_back_where_it_agrees() {
     assert!(refused(&two, sound), "what fails in between is counted anew from there");
     two.audit_of("/other/y", &[sound], true, 1);
     assert!(!refused(&two, sound) && refused(&two, wrong));
+    assert!(two.book.entries.get(sound).unwrap().doubted, "it was retired before");
     // What fails alone is to blame, and then it has to agree for each failure.
     two.audit_of("/more/y", &both, false, 1);
     two.audit_of("/more/y", &[sound], false, 1);
@@ -1518,6 +1563,8 @@ fn what_was_refuted_early_is_tried_again_when_much_more_is_known_of_its_site() {
     };
     // Sixteen pages were known, then 64.
     for (n, until) in [(3, 32), (4, 128)] {
+        let pair = (url(&format!("/p/{}?v=1", n - 2)), url(&format!("/p/{}", n - 2)));
+        book.audit_result(&[rule], (&pair.0, &pair.1), beside(show(n - 2), show(n - 2)), now);
         fails(&mut book, n);
         assert_eq!(book.rule(rule).unwrap().state, RuleState::Retired);
         let known = book.pages_of(&site) / 2;
@@ -1525,7 +1572,10 @@ fn what_was_refuted_early_is_tried_again_when_much_more_is_known_of_its_site() {
         assert_eq!(on_trial(&mut book), [], "{until}");
         observe(&mut book, until - 1..until);
         assert_eq!(on_trial(&mut book), [rule], "{until}");
-        assert!(book.entries.get(rule).unwrap().doubted, "it is as likely wrong as not");
+        let entry = book.entries.get(rule).unwrap();
+        assert!(entry.doubted, "it is as likely wrong as not");
+        assert!(entry.rule.evidence.fetched_same() > 0);
+        assert_eq!(entry.agreed(), entry.pairs.known, "what agreed before is among these");
     }
     // By then one of so many pairs may be an accident.
     (5..7).for_each(|n| fails(&mut book, n));

@@ -114,6 +114,9 @@ pub(crate) struct Pairs {
     forms: BTreeMap<u64, u32>,
     #[serde(default)]
     pub(crate) uncounted: u32,
+    /// Draws and audits of earlier trials: what of them is still in the sample is among those known.
+    #[serde(default)]
+    pub(crate) earlier: u32,
 }
 
 impl Pairs {
@@ -278,7 +281,8 @@ impl RuleBook {
                 continue;
             }
             let Some(entry) = self.entries.get_mut(id) else { continue };
-            entry.pairs = Pairs::of(sampled.same);
+            let earlier = entry.rule.evidence.fetched_same();
+            entry.pairs = Pairs { earlier, ..Pairs::of(sampled.same) };
             entry.doubted |= entry.rule.evidence.has_failed();
             entry.proven = sampled.proven;
             entry.refused.clear();

@@ -123,10 +123,7 @@ impl RuleBook {
     /// Tells a set how far some of its rules are proved.
     fn told_of(&self, set: RuleSet, entries: &[&Entry]) -> RuleSet {
         let settings = &self.settings.validate;
-        let pooled = |entry: &Entry| {
-            let others = self.entries.like(&entry.rule).filter(|other| self.is_applied(other));
-            others.map(Entry::agreed).sum::<u32>() / POOLED
-        };
+        let pooled = |entry: &Entry| self.agreed_elsewhere(entry.rule.id) / POOLED;
         let records = self.entries.records();
         let standings = entries.iter().map(|entry| {
             let (pooled, odds) = (pooled(entry), records.odds_wrong(&entry.rule, entry.doubted));

@@ -254,6 +254,11 @@ impl Evidence {
     pub(crate) fn has_failed(&self) -> bool {
         self.draws_failed + self.audits_failed > 0
     }
+
+    /// Returns how many URLs were fetched for the rule and showed what it says.
+    pub(crate) fn fetched_same(&self) -> u32 {
+        self.draws_same.saturating_add(self.audits_same)
+    }
 }
 
 /// A DUST rule of one site.

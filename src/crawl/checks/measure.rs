@@ -273,6 +273,8 @@ impl State {
         // The first is the latest one; the next ones are taken in another order.
         if done > 0 {
             self.checks.measuring.insert(rule, measuring);
+        } else {
+            self.checks.owe_neighbours(rule, measuring.near.len());
         }
         Ok(any)
     }

@@ -80,6 +80,32 @@ fn what_a_rule_hid_where_it_failed_comes_back_before_the_end() {
     assert!(hidden("good").filter(|form| is_hidden(&state, form)).count() > 300);
 }
 
+/// The first of the sixteen URLs most like one that had turned out to be another page was fetched,
+/// and the others were forgotten.
+#[test]
+fn what_is_like_a_url_that_failed_is_looked_at_before_the_end() {
+    let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+    let logs = tempfile::tempdir().unwrap();
+    let mut state = open(&env, logs.path(), now);
+    let rule = drop_parameter("sid");
+    let form = |part: &str, n: u32| url(&format!("http://a.example/{part}/{n}?sid={n}"));
+    let set = RuleSet::compile(1, vec![Arc::new(rule.clone())], 0.0).unwrap();
+    state.rules.publish(set.standing([(rule.id, Standing::default())]));
+    let by = url("http://a.example/plain");
+    let hidden = |part, count| (0..count).map(move |n| form(part, n));
+    let mut batch = Batch::default();
+    for form in hidden("like", 40).chain(hidden("other", 400)) {
+        hide(&mut batch, &state, &form, &by, rule.id);
+    }
+    state.commit(batch, now).unwrap();
+    let failed = (form("like", 999), url("http://a.example/like/999"));
+    state.note_failed(&[rule.id], (&failed.0, &failed.1), by.fingerprint()).unwrap();
+    let rounds = (0..2_000).take_while(|_| state.check_rules(now).unwrap()).count();
+    assert!(rounds < 2_000, "it comes to an end");
+    let fetched = hidden("like", 40).filter(|form| !is_hidden(&state, form)).count();
+    assert!((16..40).contains(&fetched), "{fetched}");
+}
+
 /// A list at one commit was hidden in favour of the newest one, and fetched in every order
 /// where that had failed: what hid the plain form was taken for what stood for the others.
 #[test]

@@ -287,17 +287,32 @@ impl State {
         }
         self.note_second_look(batch, page, (look.shown, look.marks))?;
         let waited = self.looks.end(page, &look, now);
+        self.note_looks(&waited, &look);
+        for audited in waited {
+            self.tell_verified(audited, &look, now)?;
+        }
+        Ok(())
+    }
+
+    /// Notes how far a page was the same at a second look, once for all audits that waited for it.
+    pub(super) fn note_looks(&mut self, waited: &[Audited], look: &Look) {
+        let Some(first) = waited.first() else { return };
         // A page without numbers says nothing of whether they change.
-        if let Some((Some(before), template)) = waited.first().map(|audited| audited.stood)
+        if let (Some(before), template) = first.stood
             && before.numbers != 0
             && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
         {
             self.checks.kept_at_two_looks(template, kept);
         }
-        for audited in waited {
-            self.tell_verified(audited, &look, now)?;
+        if matches!(look.shown, Fetched::Page { .. }) {
+            let (is_stable, words) =
+                (first.known.stands_still(look.shown), first.known.differing(look.shown));
+            self.checks.looked_twice(&first.pair.0, is_stable, words);
         }
-        Ok(())
+        if let Some(before) = waited.iter().find_map(|audited| audited.lacks) {
+            let is_stable = look.marks.parts == Some(before);
+            self.checks.parts_at_two_looks(&first.pair.0, is_stable);
+        }
     }
 
     /// Tells of the audits whose second look does not come to pass any more: their URLs were

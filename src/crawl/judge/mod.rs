@@ -370,7 +370,9 @@ impl State {
                 Fault::Own => {}
                 Fault::Unknown => found = Finding::Unclear,
                 Fault::Theirs(cleared) => {
-                    let failed = Box::new((stands.clone(), key.clone(), known));
+                    self.note_failed(&theirs, (stands, key), by)?;
+                    // What stands for the URL is another page than the URL of its key is.
+                    let failed = Box::new((stands.clone(), key.clone(), audited));
                     self.tell(Tell::Audited(theirs, failed, Finding::Failed, now));
                     let Some((key, known)) = cleared else { return Ok(()) };
                     let pair = Box::new((url.clone(), key, known));
@@ -573,9 +575,7 @@ impl State {
         let Look { shown: now_shown, marks, .. } = *look;
         if let Some(before) = told.lacks {
             // Where it shows others at each look, that says nothing.
-            let is_stable = marks.parts == Some(before);
-            self.checks.parts_at_two_looks(&told.pair.0, is_stable);
-            told.lacks = told.lacks.filter(|_| is_stable);
+            told.lacks = told.lacks.filter(|_| marks.parts == Some(before));
         }
         let has_counter = self.checks.has_counter(told.stood.1);
         told.wordings = told.wordings.and_then(|(before, own)| {
@@ -590,10 +590,6 @@ impl State {
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
         let url = &told.pair.0;
-        if is_page {
-            let words = told.known.differing(now_shown);
-            self.checks.looked_twice(url, is_stable, words);
-        }
         let changes_by = self.checks.changes_by(url);
         if told.known.is_before_model() && now_shown.can_testify() {
             told.known = now_shown;
