@@ -146,8 +146,9 @@ impl Wire {
             return Got { resolved, outcome: None, waited, rest: None };
         };
         let addresses = known.addresses.clone();
-        let request =
-            Request { url: url.clone(), addresses, purpose, etag: None, last_modified: None };
+        let (etag, last_modified) = (None, None);
+        let url = url.clone();
+        let request = Request { url, addresses, purpose, etag, last_modified, fresh: false };
         let began = self.clock.now();
         let outcome = self.fetch.fetch(request).await;
         let ended = self.clock.now();

@@ -386,6 +386,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         let task = Task {
             url: waiting.url.clone(),
             purpose,
+            again: waiting.attempts > 0,
             path: waiting.path.clone(),
             via: admitted.via.clone(),
             rules_version: admitted.rules_version,

@@ -291,8 +291,9 @@ impl State {
         let most = match failed.failure.retry().max_retries {
             // A fault of ours costs no URL, however often it comes.
             u32::MAX => u32::MAX,
-            // Name servers are ours as well: their number of tries spans an hour.
-            most if failed.failure == Failure::DnsFailed => most,
+            // Name servers are ours as well: their number of tries spans an hour. And what a kept
+            // connection closed on has not been tried on its own.
+            most if matches!(failed.failure, Failure::DnsFailed | Failure::KeptClosed) => most,
             most => most.min(u32::from(self.settings.retries_max)),
         };
         if u32::from(waiting.attempts) < most {

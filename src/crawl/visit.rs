@@ -34,6 +34,8 @@ use crate::url::{CrawlUrl, Fingerprint};
 pub(super) struct Task {
     pub(super) url: CrawlUrl,
     pub(super) purpose: Purpose,
+    /// Whether it was tried before.
+    pub(super) again: bool,
     pub(super) path: String,
     pub(super) via: Option<CrawlUrl>,
     pub(super) rules_version: u64,
@@ -167,6 +169,8 @@ where
                     .validators
                     .as_ref()
                     .and_then(|known| known.last_modified.clone()),
+                // A robots.txt is asked for seldom, and counts its failures elsewhere.
+                fresh: task.again || task.purpose == Purpose::Robots,
             };
             edge.fetch.fetch(request).await
         }

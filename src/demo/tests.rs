@@ -22,6 +22,7 @@ pub(super) fn request(url: &CrawlUrl) -> Request {
         purpose: Purpose::Page,
         etag: None,
         last_modified: None,
+        fresh: false,
     }
 }
 

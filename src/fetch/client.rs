@@ -110,12 +110,16 @@ impl HyperFetch {
     async fn run(&self, request: &Request, visit: &mut Visit) -> Result<Answer, Broken> {
         let origin = request.url.origin();
         let proxied = self.connector.proxy().is_some();
-        let kept = self.pool.take(&origin, |ip| proxied || request.addresses.contains(&ip));
-        if let Some(link) = kept {
+        let is_usable = |ip| !request.fresh && (proxied || request.addresses.contains(&ip));
+        if let Some(link) = self.pool.take(&origin, is_usable) {
             match self.exchange(request, &origin, link, visit).await {
-                // The server closed the connection while it was idle, or as the request was on its
-                // way. A GET may be repeated (RFC 9110 §9.2.2).
-                Err(broken) if broken.untouched => {}
+                // The server closed the connection before the request went out.
+                Err(broken) if broken.is_unsent => {}
+                // A GET may be repeated (RFC 9110 §9.2.2), but two requests within milliseconds are
+                // what a server that drops them can bear least.
+                Err(broken) if broken.untouched => {
+                    return Err(Broken { failure: Failure::KeptClosed, ..broken });
+                }
                 outcome => return outcome,
             }
         }
@@ -328,7 +332,8 @@ impl HyperFetch {
             }
             Ok(Err(Unanswered { error, is_unprocessed, .. })) => {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
-                return Err(Broken { blocks, untouched: is_unprocessed, ..broken });
+                let is_unsent = is_unprocessed;
+                return Err(Broken { blocks, untouched: is_unprocessed, is_unsent, ..broken });
             }
             Err(_) => return Err(Broken { blocks, ..visit.late() }),
         };
@@ -480,11 +485,14 @@ struct Broken {
     /// True if not a byte of an answer came and no limit was reached, and by HTTP/2 if the server
     /// has not worked on it: worth another connection.
     untouched: bool,
+    /// True if nothing was sent.
+    is_unsent: bool,
 }
 
 impl Broken {
     fn new(failure: Failure, detail: String) -> Self {
-        Broken { failure, detail, blocks: Blocks::default(), untouched: false }
+        let blocks = Blocks::default();
+        Broken { failure, detail, blocks, untouched: false, is_unsent: false }
     }
 
     /// A large body for which there was no room in time: our shortage, not the host's fault.
@@ -509,7 +517,9 @@ impl Broken {
             _ => Failure::ClosedEarly,
         };
         let untouched = failure == Failure::ClosedEarly && record.received() == 0;
-        Broken { untouched, ..Broken::new(failure, describe(error)) }
+        // hyper takes a request back from a connection that it finds closed.
+        let is_unsent = untouched && error.is_canceled();
+        Broken { untouched, is_unsent, ..Broken::new(failure, describe(error)) }
     }
 }
 

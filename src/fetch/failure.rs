@@ -42,6 +42,8 @@ impl Failure {
             Failure::ProxyFailed => policy(u32::MAX, None),
             Failure::FirstByteTimeout => policy(2, AS_SET),
             Failure::ClosedEarly => policy(3, AS_SET),
+            // The next try opens a connection, and shows what is the matter.
+            Failure::KeptClosed => policy(1, None),
             // As for 429, the URL waits unpunished until that has happened too often.
             Failure::EnhanceYourCalm => policy(0, None),
             // What a server sends on purpose it sends again.
@@ -66,6 +68,7 @@ impl Failure {
             Failure::ProxyFailed => "proxy-failed",
             Failure::FirstByteTimeout => "first-byte-timeout",
             Failure::ClosedEarly => "closed-early",
+            Failure::KeptClosed => "kept-closed",
             Failure::EnhanceYourCalm => "enhance-your-calm",
             Failure::HeadTooLarge => "head-too-large",
             Failure::ProtocolError => "protocol-error",

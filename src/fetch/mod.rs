@@ -57,6 +57,9 @@ pub struct Request {
     pub etag: Option<String>,
     /// `If-Modified-Since` to send, as the server wrote it.
     pub last_modified: Option<String>,
+    /// Whether a connection is opened for it, even if one is kept: the last one may have closed on
+    /// this very request.
+    pub fresh: bool,
 }
 
 /// What a fetch is for.
@@ -135,6 +138,10 @@ pub enum Failure {
     FirstByteTimeout,
     /// Connection closed or reset before a header block.
     ClosedEarly,
+    /// A connection that was kept open closed on the request, without a byte of an answer: the
+    /// server may have been about to close it, or it has worked on the request, which no one can
+    /// tell. So the next try has a lease of its own.
+    KeptClosed,
     /// The server says in HTTP/2 that it is asked too much: what 429 says elsewhere.
     EnhanceYourCalm,
     /// Header block too large.

@@ -150,6 +150,7 @@ mod tests {
             purpose: Purpose::Page,
             etag: Some("\"tag\"".to_owned()),
             last_modified: Some("bad\nvalue: x".to_owned()),
+            fresh: false,
         };
         let made = maker.http1(&request, None).unwrap();
         let names: Vec<_> = made.headers().keys().map(|name| name.as_str()).collect();

@@ -72,7 +72,8 @@ fn simulated_fetches(bencher: divan::Bencher<'_, '_>) {
                 let addresses = vec![[198, 18, 0, 1].into()];
                 let (purpose, etag, last_modified) = (Purpose::Page, None, None);
                 let url = url.clone();
-                let request = Request { url, addresses, purpose, etag, last_modified };
+                let fresh = false;
+                let request = Request { url, addresses, purpose, etag, last_modified, fresh };
                 divan::black_box(sim.fetch(request).await);
             }
         });

@@ -58,6 +58,7 @@ async fn exchange(wire: &Wire, bytes: &[u8]) -> Outcome {
         purpose: Purpose::Page,
         etag: None,
         last_modified: None,
+        fresh: false,
     };
     let serve = async {
         let Ok((mut stream, _)) = wire.listener.accept().await else { return };

@@ -42,6 +42,7 @@ pub(crate) fn request(url: &str) -> Request {
         purpose: Purpose::Page,
         etag: None,
         last_modified: None,
+        fresh: false,
     }
 }
 

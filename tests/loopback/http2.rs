@@ -210,8 +210,9 @@ async fn servers_that_cannot_speak_http2_are_asked_again_in_http1() {
         let got = answered(fetcher.fetch(https(address, "/")).await);
         assert_eq!((got.version, &got.body[..]), (HttpVersion::Http11, &b"good"[..]), "{name}");
         assert_eq!(*chosen.lock().unwrap(), ["h2", "http/1.1"], "{name}");
-        // The kept connection answers but once; the next one does not try HTTP/2 again.
-        answered(fetcher.fetch(https(address, "/")).await);
+        // The next connection does not try HTTP/2 again.
+        let anew = Request { fresh: true, ..https(address, "/") };
+        answered(fetcher.fetch(anew).await);
         assert_eq!(*chosen.lock().unwrap(), ["h2", "http/1.1", "http/1.1"], "{name}");
         check_going_on(name, &fetcher).await;
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crawler::clock::Span;
-use crawler::fetch::{Failure, Fetch, HyperFetch, Settings};
+use crawler::fetch::{Failure, Fetch, HyperFetch, Request, Settings};
 
 use super::client::{answered, failed, fetcher, get, request, small};
 use super::server::{GOOD, Server, Step};
@@ -28,13 +28,21 @@ async fn one_connection_serves_many_requests() {
 }
 
 #[tokio::test]
-async fn a_kept_connection_that_dies_unanswered_is_replaced_once() {
+async fn what_a_kept_connection_closes_on_is_not_asked_for_again_at_once() {
     let fetcher = fetcher(&small());
     // The first connection answers once and closes on the second request; so does the next.
     let script = [&good()[..], &[Step::Read]].concat();
-    let server = Server::start(vec![script.clone(), script]).await;
-    assert_eq!(fetch_twice(&fetcher, &server).await, [0, 0, 1]);
-    // On a new connection nothing is repeated.
+    let server = Server::start(vec![script.clone(), script.clone(), script]).await;
+    let numbers = || server.requests().iter().map(|(number, _)| *number).collect::<Vec<_>>();
+    answered(get(&fetcher, &server.url("/1")).await);
+    assert_eq!(failed(get(&fetcher, &server.url("/2")).await).failure, Failure::KeptClosed);
+    assert_eq!(numbers(), [0, 0], "the server has seen one request for each");
+    answered(get(&fetcher, &server.url("/2")).await);
+    // The next try has a connection of its own, though one is kept.
+    let again = Request { fresh: true, ..request(&server.url("/2")) };
+    answered(fetcher.fetch(again).await);
+    assert_eq!(numbers(), [0, 0, 1, 2]);
+    // On a new connection it is the host's failure.
     let dead = Server::playing(vec![Step::Read]).await;
     let got = failed(get(&fetcher, &dead.url("/")).await);
     assert_eq!(got.failure, Failure::ClosedEarly);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use crawler::fetch::{Failure, Fetch, Purpose, Truncated};
+use crawler::fetch::{Failure, Fetch, Purpose, Request, Truncated};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::client::{Want, answered, check, check_going_on, failed, fetcher, get, request, small};
@@ -208,7 +208,9 @@ async fn hosts_that_hang_do_not_hold_up_the_others() {
     }
     let good = Server::playing([Step::Read, Step::Send(super::server::GOOD.into())].into()).await;
     for _ in 0..100 {
-        let got = answered(get(&fetcher, &good.url("/")).await);
+        // It closes each connection after its answer.
+        let anew = Request { fresh: true, ..request(&good.url("/")) };
+        let got = answered(fetcher.fetch(anew).await);
         assert_eq!(got.body, "good");
     }
     assert!(hanging.iter().all(|fetch| !fetch.is_finished()));

@@ -226,6 +226,7 @@ impl Pages {
                     purpose: Purpose::Probe,
                     etag: None,
                     last_modified: None,
+                    fresh: false,
                 };
                 self.runtime.block_on(async {
                     tokio::time::sleep(*delay).await;
