@@ -636,6 +636,46 @@ mod tests {
         assert!(state.jobs.is_empty() && state.changes.jobs.is_empty());
     }
 
+    /// It stayed refused for the exclusion, and was not found when the section recovered.
+    #[test]
+    fn what_comes_back_into_a_parked_section_comes_back_when_that_recovers() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        assert!(!(0..113).any(|_| show(&mut state, 0, true)));
+        let pages: Vec<CrawlUrl> =
+            (0..200).map(|n| url(&format!("http://a.example/view/{n}"))).collect();
+        let why = crate::filter::Reason::Excluded("/view".into());
+        let mut batch = Batch::default();
+        for page in &pages {
+            let (reason, detail) = (why.code().to_owned(), why.to_string());
+            let refused = UrlState::Refused { reason, detail, at: now };
+            urls::put(&mut batch, &state.db, page.fingerprint(), &record(page, None, refused));
+        }
+        state.counters.refused = pages.len() as u64;
+        state.bring_back_later(&mut batch, Job::Include { pattern: "/view".to_owned() });
+        state.commit(batch, now).unwrap();
+        while state.work(&HashSet::new(), now).unwrap() {}
+        let is_trap = |state: &UrlState| {
+            let UrlState::Refused { reason, .. } = state else { return false };
+            reason == "trap"
+        };
+        let trapped = |state: &State| {
+            let records =
+                pages.iter().map(|page| urls::get(&state.db, page.fingerprint()).unwrap().unwrap());
+            records.filter(|record| is_trap(&record.state)).count() as u64
+        };
+        let held = trapped(&state);
+        assert!(held > 100, "{held} of 200");
+        assert_eq!(state.counters.refused, held);
+        assert!((1..10).any(|n| show(&mut state, n, false)));
+        let mut batch = Batch::default();
+        state.bring_back_later(&mut batch, Job::Untrap);
+        state.commit(batch, now).unwrap();
+        while state.work(&HashSet::new(), now).unwrap() {}
+        assert_eq!((trapped(&state), state.counters.refused), (0, 0));
+    }
+
     #[test]
     fn a_login_form_names_the_page_that_is_shown_afterwards() {
         let names = |target: &str| {

@@ -316,7 +316,13 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         draining |= self.state.apply_said(now)?;
         draining |= self.state.readmit_some(now)?;
         for _ in 0..STEPS_MAX {
-            match self.state.frontier.next(now) {
+            // The end of a visit wakes the loop, as it does where as many as may be are under way.
+            let next = if self.state.is_budget_under_way() {
+                Next::Full
+            } else {
+                self.state.frontier.next(now)
+            };
+            match next {
                 Next::Fetch(lease) => {
                     if let Some(admitted) = self.state.admit(lease, now)? {
                         self.start(admitted)?;

@@ -85,7 +85,7 @@ impl<'a> Candidate<'a> {
 /// they begin keeps a budget exact, however many are in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Pages fetched or in flight.
+    /// Pages fetched.
     pub pages: u64,
     /// Bytes received.
     pub bytes: u64,

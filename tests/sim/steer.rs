@@ -2,19 +2,21 @@
 //! stays whole.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crawler::clock::{ByteSize, Span, Timestamp};
 use crawler::crawl::log::{Line, files};
 use crawler::crawl::steer::{Answer, Budget, By, Changes, Channel, Entry, Kind, Order, Refusal};
 use crawler::crawl::verify::verify_state;
-use crawler::crawl::{Command, Ended};
+use crawler::crawl::{Command, Ended, SeedUrl, Summary};
 use crawler::db::families::{meta, urls};
 use crawler::demo::{Draft, SiteSpec, WebSpec};
 use crawler::frontier::UrlState;
 use crawler::url::CrawlUrl;
 use tokio::sync::{mpsc, oneshot};
 
+use super::scripted::{Page, empty};
 use super::{Crash, Run, START, World, balanced};
 
 /// Gives an order and waits for what is said.
@@ -240,6 +242,75 @@ async fn a_budget_that_is_raised_brings_back_what_it_refused() {
     balanced(&summary);
     is_whole(&world);
     assert_eq!(world.store.urls(), want);
+}
+
+/// Runs until the crawl ends, while an operator gives one order or none.
+async fn ends_with(world: &World, start: Timestamp, order: Option<Order>) -> (Summary, Timestamp) {
+    let gap = world.politeness.min_delay.get();
+    let operate = |commands: mpsc::Sender<Command>| async move {
+        if let Some(order) = order {
+            say(&commands, order).await.expect("it is done");
+        }
+    };
+    let (run, at, _) = world.steered(start, gap, Crash::Never, operate).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    is_whole(world);
+    (*summary, at.plus(Duration::from_secs(60)))
+}
+
+/// It kept the reason of the exclusion that had been taken back, and the larger budget did not find
+/// it: the crawl was complete without it.
+#[tokio::test(start_paused = true)]
+async fn what_comes_back_while_a_budget_is_spent_is_fetched_under_a_larger_one() {
+    let want = crawled(&World::new(web(5)), START).await;
+    let mut world = World::new(web(5));
+    world.filter.total_pages_max = 8;
+    let (summary, now) = ends_with(&world, START, None).await;
+    assert_eq!((summary.ended, summary.counters.done), (Ended::Limit, 8), "{summary:?}");
+    let is_cut = |state: &UrlState| {
+        let UrlState::Refused { reason, .. } = state else { return false };
+        reason == "total-pages"
+    };
+    let homes = world.web.homes();
+    let of = |host: &str| of_host(&world, host, is_cut).len();
+    let host = homes.iter().map(CrawlUrl::host_str).max_by_key(|host| of(host)).unwrap();
+    assert!(of(host) > 0, "the budget refused nothing");
+    let (_, now) = ends_with(&world, now, Some(exclude(host, false))).await;
+    let (_, now) = ends_with(&world, now, None).await;
+    assert!(!of_host(&world, host, is_excluded).is_empty());
+    let (summary, now) = ends_with(&world, now, Some(include(host))).await;
+    assert_eq!(summary.ended, Ended::Limit, "{summary:?}");
+    assert_eq!(of_host(&world, host, is_excluded), BTreeSet::new());
+    let budget = Budget { total_pages: Some(0), ..Budget::default() };
+    let (summary, _) = ends_with(&world, now, Some(Order::Budget(budget))).await;
+    assert_eq!(summary.ended, Ended::Complete, "{summary:?}");
+    assert_eq!(world.store.urls(), want);
+}
+
+/// A fetch that came to nothing was counted while it was under way: others were refused for it, and
+/// the crawl was complete with room left in its budget.
+#[tokio::test(start_paused = true)]
+async fn nobody_is_refused_for_a_page_that_is_under_way() {
+    let mut world = empty();
+    world.filter.total_pages_max = 1;
+    world.limits.retries_max = 0;
+    let seeds = ["http://a.test/", "http://b.test/", "http://c.test/"].map(|home| {
+        let url = CrawlUrl::parse(home).expect("a URL");
+        SeedUrl { url, priority: None, hops_max: None }
+    });
+    let failed = AtomicBool::new(false);
+    let crawled = world
+        .scripted_at(START, seeds.to_vec(), Vec::new(), move |url| match url.path() {
+            "/" if !failed.swap(true, Ordering::Relaxed) => Page::Broken,
+            "/" => Page::text(url.host_str(), &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let summary = &crawled.summary;
+    let counters = &summary.counters;
+    assert_eq!((counters.done, counters.failed, counters.refused), (1, 1, 1), "{summary:?}");
+    assert_eq!(summary.ended, Ended::Limit, "{summary:?}");
 }
 
 #[tokio::test(start_paused = true)]

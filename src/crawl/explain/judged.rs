@@ -226,7 +226,7 @@ pub(super) fn fetch_gate(
         Some(db) => meta::counters(db)?.unwrap_or_default(),
         None => meta::Counters::default(),
     };
-    let total = Usage { pages: counters.done + counters.in_flight, bytes: counters.bytes };
+    let total = Usage { pages: counters.done, bytes: counters.bytes };
     let used = host.map_or(Usage::default(), |host| Usage { pages: host.done, bytes: host.bytes });
     Ok(judges.filter.fetch(url, &used, &total).into())
 }

@@ -31,7 +31,15 @@ impl State {
     /// Returns what the crawl has used up.
     pub(in crate::crawl) fn used(&self) -> Usage {
         let counters = &self.counters;
-        Usage { pages: counters.done + counters.in_flight, bytes: counters.bytes }
+        Usage { pages: counters.done, bytes: counters.bytes }
+    }
+
+    /// Returns true if the pages under way are as many as the page budget of the crawl has room
+    /// for. Some of them may come to nothing, so nobody else is refused for them: how much room is
+    /// left is known when they are settled.
+    pub(in crate::crawl) fn is_budget_under_way(&self) -> bool {
+        let (counters, most) = (&self.counters, self.filter.settings().total_pages_max);
+        counters.done < most && counters.done + counters.in_flight >= most
     }
 
     /// Puts what an operator changed in earlier runs in force.
@@ -65,18 +73,14 @@ impl State {
         Ok(())
     }
 
-    /// Returns true if the page or byte budget of the crawl is spent and kept something from being
-    /// fetched. Only then the ledger is looked through, up to the first such URL.
+    /// Returns true if the page or byte budget of the crawl kept something from being fetched. Only
+    /// where it ever did the ledger is looked through, up to the first such URL.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(in crate::crawl) fn is_cut_by_budget(&self) -> Result<bool, CrawlError> {
-        let (used, settings) = (self.used(), self.filter.settings());
-        let spent = |used: u64, most: u64| most > 0 && used >= most;
-        let is_spent = spent(used.pages, settings.total_pages_max)
-            || spent(used.bytes, settings.total_bytes_max.get());
         let is_total = |reason: &str| OF_THE_CRAWL.contains(&reason);
-        if !is_spent || !self.reasons.keys().any(|reason| is_total(reason)) {
+        if !self.reasons.keys().any(|reason| is_total(reason)) {
             return Ok(false);
         }
         let mut found = false;
@@ -368,5 +372,31 @@ mod tests {
         while state.readmit_some(now).unwrap() {}
         let back = urls::get(&state.db, own).unwrap().unwrap();
         assert!(matches!(back.state, UrlState::Queued(_)), "{:?}", back.state);
+    }
+
+    /// A page that was to be fetched once more made room in a budget that had refused others, and
+    /// came to nothing: the crawl was called complete without them.
+    #[test]
+    fn a_crawl_is_cut_by_a_budget_that_refused_something_and_has_room_again() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let filter = state.filter.with_budgets(|settings| settings.total_pages_max = 2);
+        state.filter = Arc::new(filter);
+        state.counters.done = 1;
+        assert!(!state.is_cut_by_budget().unwrap());
+        let page = url("http://a.example/p");
+        let (reason, detail) = ("total-pages".to_owned(), "2 of at most 2".to_owned());
+        let refused = UrlState::Refused { reason, detail, at: now };
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, page.fingerprint(), &record(&page, None, refused));
+        state.count("total-pages");
+        state.commit(batch, now).unwrap();
+        assert!(state.is_cut_by_budget().unwrap());
+        assert!(!state.is_budget_under_way());
+        state.counters.in_flight = 1;
+        assert!(state.is_budget_under_way());
+        state.counters.done = 2;
+        assert!(!state.is_budget_under_way(), "who comes now is refused");
     }
 }

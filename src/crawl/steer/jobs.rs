@@ -10,7 +10,7 @@ use super::changes::Job;
 use super::order::{Answer, Refusal};
 use crate::clock::Timestamp;
 use crate::crawl::admit::ROBOTS_UNREACHABLE;
-use crate::crawl::discover::TRAPPED;
+use crate::crawl::discover::{TRAPPED, TRAPPED_DETAIL};
 use crate::crawl::error::CrawlError;
 use crate::crawl::explain::as_found;
 use crate::crawl::state::State;
@@ -275,15 +275,18 @@ impl State {
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
         let (verdict, hops) = as_found(&self.db, &self.filter, &url, &record)?;
         if !verdict.accept {
-            // Another pattern refuses it as well: the ledger must name the one that does now.
+            // What a link said is known by the reasons of this gate alone, so one of them stays;
+            // but of patterns the ledger must name the one that refuses by now.
             let by_pattern = matches!(verdict.reason, Reason::Excluded(_));
-            if by_pattern && !is_refused_for(&record, &verdict.reason) {
-                record.state = refused(&verdict.reason, now);
-                urls::put(batch, &self.db, own, &record);
+            if by_pattern || !reason_of(&record.state).is_some_and(Reason::is_of_schedule) {
+                self.keep_out(batch, own, (&url, record), refused(&verdict.reason, now), now)?;
             }
             return Ok(false);
         }
         if self.is_still_trapped(&url)? {
+            let (reason, detail) = (TRAPPED.to_owned(), TRAPPED_DETAIL.to_owned());
+            let state = UrlState::Refused { reason, detail, at: now };
+            self.keep_out(batch, own, (&url, record), state, now)?;
             return Ok(false);
         }
         if matches!(verdict.reason, Reason::SeedRedirect) {
@@ -292,23 +295,23 @@ impl State {
         let host = self.host_id(&url.host())?;
         let Some(known) = self.host(host)? else { return Ok(false) };
         let used = Usage { pages: known.done, bytes: known.bytes };
-        let given_up = matches!(known.status, HostStatus::GivenUp { .. });
-        if given_up || !self.filter.fetch(&url, &used, &self.used()).accept {
+        if let HostStatus::GivenUp { reason: detail, .. } = known.status {
+            record.hops = hops;
+            let state = UrlState::Failed { reason: GIVEN_UP.to_owned(), detail, at: now };
+            self.keep_out(batch, own, (&url, record), state, now)?;
             return Ok(false);
         }
-        match record.state {
-            UrlState::Refused { ref reason, .. } => {
-                if reason == TRAPPED {
-                    self.let_out_of_part(&url)?;
-                }
-                self.counters.refused = self.counters.refused.saturating_sub(1);
+        let verdict = self.filter.fetch(&url, &used, &self.used());
+        if !verdict.accept {
+            // A budget of the host that refused it stays the reason while it is spent as well.
+            let of_host = self.filter.fetch(&url, &used, &Usage::default());
+            if reason_of(&record.state) != Some(of_host.code()) {
+                self.keep_out(batch, own, (&url, record), refused(&verdict.reason, now), now)?;
             }
-            UrlState::Failed { .. } => {
-                self.counters.failed = self.counters.failed.saturating_sub(1);
-            }
-            UrlState::Queued(_) | UrlState::Done(_) | UrlState::Suppressed { .. } => {
-                return Ok(false);
-            }
+            return Ok(false);
+        }
+        if !self.count_out(&url, &record.state)? {
+            return Ok(false);
         }
         let rank = Rank { hops, belongs: record.path.ends_with(['E', 'R']), stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
@@ -322,18 +325,85 @@ impl State {
         self.count("restored");
         Ok(true)
     }
+
+    /// Names in the ledger what keeps a URL out by now, where something else did before: else who
+    /// looks for what this keeps out, when it does no longer, would not find the URL.
+    fn keep_out(
+        &mut self,
+        batch: &mut Batch,
+        own: Fingerprint,
+        (url, mut record): (&CrawlUrl, UrlRecord),
+        state: UrlState,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        if says_the_same(&record.state, &state) || !self.count_out(url, &record.state)? {
+            return Ok(());
+        }
+        match &state {
+            UrlState::Refused { reason, .. } => {
+                if reason == TRAPPED {
+                    self.hold_in_part(url, now)?;
+                }
+                self.counters.refused += 1;
+                self.count(reason);
+            }
+            UrlState::Failed { reason, .. } => {
+                self.counters.failed += 1;
+                self.count(reason);
+            }
+            UrlState::Queued(_) | UrlState::Done(_) | UrlState::Suppressed { .. } => {}
+        }
+        record.state = state;
+        urls::put(batch, &self.db, own, &record);
+        Ok(())
+    }
+
+    /// Counts a URL no longer among those that were refused or failed; returns false if it is none
+    /// of them.
+    fn count_out(&mut self, url: &CrawlUrl, state: &UrlState) -> Result<bool, DbError> {
+        match state {
+            UrlState::Refused { reason, .. } => {
+                if reason == TRAPPED {
+                    self.let_out_of_part(url)?;
+                }
+                self.counters.refused = self.counters.refused.saturating_sub(1);
+            }
+            UrlState::Failed { .. } => {
+                self.counters.failed = self.counters.failed.saturating_sub(1);
+            }
+            UrlState::Queued(_) | UrlState::Done(_) | UrlState::Suppressed { .. } => {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
 }
 
 fn refused(reason: &Reason, at: Timestamp) -> UrlState {
     UrlState::Refused { reason: reason.code().to_owned(), detail: reason.to_string(), at }
 }
 
-fn is_refused_for(record: &UrlRecord, why: &Reason) -> bool {
-    matches!(
-        &record.state,
-        UrlState::Refused { reason, detail, .. }
-            if reason == why.code() && *detail == why.to_string()
-    )
+/// Returns why a URL was refused or failed.
+fn reason_of(state: &UrlState) -> Option<&str> {
+    match state {
+        UrlState::Refused { reason, .. } | UrlState::Failed { reason, .. } => Some(reason.as_str()),
+        UrlState::Queued(_) | UrlState::Done(_) | UrlState::Suppressed { .. } => None,
+    }
+}
+
+/// Returns true if two states name one and the same cause. The detail of a budget is how much of it
+/// is spent, which is no other cause.
+fn says_the_same(before: &UrlState, after: &UrlState) -> bool {
+    match (before, after) {
+        (
+            UrlState::Refused { reason, detail, .. },
+            UrlState::Refused { reason: other, detail: others, .. },
+        ) => reason == other && (detail == others || BUDGETS.contains(&reason.as_str())),
+        (UrlState::Failed { reason, .. }, UrlState::Failed { reason: other, .. }) => {
+            reason == other
+        }
+        _ => false,
+    }
 }
 
 /// Returns true if a job is about a URL.
@@ -373,4 +443,108 @@ fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
         Job::Disown { .. } => format!("{}; {urls} stand for others no more", answer.text),
     };
     Answer { text, count: Some(count), ..answer }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::crawl::readmit::tests::{open, record, url};
+    use crate::db::MemoryEnv;
+
+    fn include() -> Job {
+        Job::Include { pattern: "/p".to_owned() }
+    }
+
+    /// Opens a state whose only URL was refused by the pattern of [`include`].
+    fn refused_by(
+        env: &MemoryEnv,
+        logs: &std::path::Path,
+        page: &CrawlUrl,
+        now: Timestamp,
+    ) -> State {
+        let mut state = open(env, logs, now);
+        let mut batch = Batch::default();
+        let excluded = refused(&Reason::Excluded("/p".into()), now);
+        urls::put(&mut batch, &state.db, page.fingerprint(), &record(page, None, excluded));
+        state.counters.refused = 1;
+        state.commit(batch, now).unwrap();
+        state
+    }
+
+    /// Does a job to its end; returns what the URL came to.
+    fn carry_out(state: &mut State, job: Job, page: &CrawlUrl, now: Timestamp) -> UrlState {
+        state.jobs.add(job, Answer::default(), None);
+        while state.work(&HashSet::new(), now).unwrap() {}
+        urls::get(&state.db, page.fingerprint()).unwrap().unwrap().state
+    }
+
+    /// It stayed refused for the exclusion, which the larger budget did not look for.
+    #[test]
+    fn what_comes_back_while_a_budget_is_spent_is_refused_for_that_budget() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let page = url("http://a.example/p");
+        let mut state = refused_by(&env, logs.path(), &page, now);
+        let budget = |state: &mut State, most: u64| {
+            let filter = state.filter.with_budgets(|settings| settings.total_pages_max = most);
+            state.filter = Arc::new(filter);
+        };
+        budget(&mut state, 1);
+        state.counters.done = 1;
+        let kept = carry_out(&mut state, include(), &page, now);
+        assert_eq!(reason_of(&kept), Some("total-pages"));
+        assert!(state.is_cut_by_budget().unwrap());
+        // It is counted once, however often it is looked at.
+        carry_out(&mut state, Job::Budget, &page, now);
+        assert_eq!(state.reasons.get("total-pages"), Some(&1));
+        assert_eq!((state.counters.refused, state.counters.queued), (1, 0));
+        budget(&mut state, 2);
+        let back = carry_out(&mut state, Job::Budget, &page, now);
+        assert!(matches!(back, UrlState::Queued(_)), "{back:?}");
+        assert_eq!((state.counters.refused, state.counters.queued), (0, 1));
+        assert!(!state.is_cut_by_budget().unwrap());
+    }
+
+    /// It stayed refused for the exclusion, and nobody looked for that when the host was forgiven.
+    #[test]
+    fn what_comes_back_to_a_host_that_is_given_up_comes_back_when_that_is_forgiven() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let page = url("http://a.example/p");
+        let mut state = refused_by(&env, logs.path(), &page, now);
+        let host = state.host_id(&page.host()).unwrap();
+        let status = HostStatus::GivenUp { reason: "gone".to_owned(), at: now };
+        state.change_host(host, |record| record.status = status).unwrap();
+        let kept = carry_out(&mut state, include(), &page, now);
+        assert!(matches!(kept, UrlState::Failed { .. }), "{kept:?}");
+        assert_eq!(reason_of(&kept), Some(GIVEN_UP));
+        assert_eq!((state.counters.refused, state.counters.failed), (0, 1));
+        state.change_host(host, |record| record.status = HostStatus::Open).unwrap();
+        let forgive = Job::Forgive { host: "a.example".to_owned() };
+        let back = carry_out(&mut state, forgive, &page, now);
+        assert!(matches!(back, UrlState::Queued(_)), "{back:?}");
+        assert_eq!((state.counters.failed, state.counters.queued), (0, 1));
+    }
+
+    /// A pattern took it over from the host, and it was counted as failed for good.
+    #[test]
+    fn what_is_forgiven_while_a_pattern_refuses_it_is_counted_as_refused() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let page = url("http://a.example/p");
+        let mut state = refused_by(&env, logs.path(), &page, now);
+        let (reason, detail) = (GIVEN_UP.to_owned(), "gone".to_owned());
+        let failed = UrlState::Failed { reason, detail, at: now };
+        let mut batch = Batch::default();
+        urls::put(&mut batch, &state.db, page.fingerprint(), &record(&page, None, failed));
+        (state.counters.refused, state.counters.failed) = (0, 1);
+        state.commit(batch, now).unwrap();
+        state.filter = Arc::new(state.filter.with_exclude("a.example").unwrap());
+        let forgive = Job::Forgive { host: "a.example".to_owned() };
+        let kept = carry_out(&mut state, forgive, &page, now);
+        assert_eq!(reason_of(&kept), Some("excluded"));
+        assert_eq!((state.counters.refused, state.counters.failed), (1, 0));
+    }
 }
