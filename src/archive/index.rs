@@ -265,10 +265,20 @@ pub(super) fn write(dir: &Path, name: &Name, lines: &[String]) -> Result<(), Arc
     replace_with_lines(&dir.join(name.cdxj()), lines)
 }
 
-/// Returns true if the files of a directory have indexes; an archive without any was made so.
-pub(super) fn is_kept(dir: &Path, files: &[Listed]) -> bool {
+/// Which finished files of an archive have an index beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexed {
+    /// All, by the settings of the crawl: the only one may be missing as well.
+    All,
+    /// All, if any has one; an archive without any was made so.
+    IfAny,
+}
+
+/// Returns true if the files of a directory are to have indexes.
+pub(super) fn is_kept(dir: &Path, files: &[Listed], indexed: Indexed) -> bool {
     let has_index = |name: Name| dir.join(name.cdxj()).exists();
-    files.iter().any(|listed| Name::parse(&listed.file).is_some_and(has_index))
+    indexed == Indexed::All
+        || files.iter().any(|listed| Name::parse(&listed.file).is_some_and(has_index))
 }
 
 /// Returns true if an index is there and holds these lines, in this order, and nothing else.

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::disk::{FileSystem, Medium};
 use super::error::Named;
 use super::files::{self, Listed, Name};
-use super::index::DAMAGES_MAX;
+use super::index::{DAMAGES_MAX, Indexed};
 use super::open::{Opened, cut_to, mend};
 use super::{ArchiveError, Cut, Damage, index};
 
@@ -26,16 +26,17 @@ pub struct Repaired {
 }
 
 /// Mends an archive that no crawl is writing to. With `with_index`, each file gets its index anew,
-/// else each whose index is missing or not that of its records, unless no file has one.
+/// else each whose index is missing or not that of its records, where `indexed` says that it has
+/// one.
 ///
 /// # Errors
 /// What the operating system refused; an archive in use is refused as well.
-pub fn repair(dir: &Path, with_index: bool) -> Result<Repaired, ArchiveError> {
+pub fn repair(dir: &Path, with_index: bool, indexed: Indexed) -> Result<Repaired, ArchiveError> {
     let mut repaired = Repaired::default();
     let files = files::list(dir).named("list", dir)?;
     let indexes = match with_index {
         true => Indexes::AllAnew,
-        false if index::is_kept(dir, &files) => Indexes::Mended,
+        false if index::is_kept(dir, &files, indexed) => Indexes::Mended,
         false => Indexes::None,
     };
     for listed in files {

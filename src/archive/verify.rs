@@ -13,7 +13,7 @@ use super::digest::Stated;
 use super::error::Named;
 use super::files::{self, Listed, Name};
 use super::http::{Dechunker, head_length, is_chunked};
-use super::index::{behind, entry_of, read_if_any};
+use super::index::{Indexed, behind, entry_of, read_if_any};
 use super::reader::{Damage, Extent, Head, Reader};
 use super::{ArchiveError, cdxj, index};
 use crate::url::Fingerprint;
@@ -137,12 +137,13 @@ pub enum Finding {
     },
 }
 
-/// Checks all WARC files of a directory and their indexes. A missing directory is empty.
+/// Checks all WARC files of a directory and their indexes; `indexed` says which have one. A missing
+/// directory is empty.
 ///
 /// # Errors
 /// What the operating system refused; what is wrong with the files is in the report.
-pub fn verify(dir: &Path) -> Result<Report, ArchiveError> {
-    check(dir, false)
+pub fn verify(dir: &Path, indexed: Indexed) -> Result<Report, ArchiveError> {
+    check(dir, indexed, false)
 }
 
 /// Checks the archive of a crawl that is writing: of the open file what it holds when its turn
@@ -150,14 +151,14 @@ pub fn verify(dir: &Path) -> Result<Report, ArchiveError> {
 ///
 /// # Errors
 /// As [`verify`].
-pub fn verify_while_written(dir: &Path) -> Result<Report, ArchiveError> {
-    check(dir, true)
+pub fn verify_while_written(dir: &Path, indexed: Indexed) -> Result<Report, ArchiveError> {
+    check(dir, indexed, true)
 }
 
-fn check(dir: &Path, is_written: bool) -> Result<Report, ArchiveError> {
+fn check(dir: &Path, indexed: Indexed, is_written: bool) -> Result<Report, ArchiveError> {
     let mut report = Report::default();
     let files = files::list(dir).named("list", dir)?;
-    let with_index = index::is_kept(dir, &files);
+    let with_index = index::is_kept(dir, &files, indexed);
     for mut listed in files {
         let finished = dir.join(&listed.file);
         if is_written && listed.open && finished.exists() {

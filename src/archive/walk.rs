@@ -153,6 +153,13 @@ impl Record {
         let (head, body) = self.block.split_at(length);
         (http::header(head, "content-type"), http::decoded(head, http::payload(head, body), max))
     }
+
+    /// Returns the values of all fields of a name of its HTTP message, in their order; none where
+    /// it is no such message. `name` in any case.
+    pub fn http_headers(&self, name: &str) -> impl Iterator<Item = String> {
+        let length = if self.head.is_http() { http::head_length(&self.block) } else { None };
+        http::headers(&self.block[..length.unwrap_or_default()], name)
+    }
 }
 
 /// What a walk through the records passed by.

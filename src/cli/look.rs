@@ -18,8 +18,18 @@ use crate::report::Setting;
 use crate::url::CrawlUrl;
 
 /// Parts of the configuration that judge: what a crawl was run with holds when it is looked at.
-const JUDGING: [&str; 9] =
-    ["contact", "dns.", "dust.", "limits.", "name", "politeness.", "purpose", "repeats.", "scope."];
+const JUDGING: [&str; 10] = [
+    "archive.cdxj",
+    "contact",
+    "dns.",
+    "dust.",
+    "limits.",
+    "name",
+    "politeness.",
+    "purpose",
+    "repeats.",
+    "scope.",
+];
 
 /// Loads the configuration for a look at a crawl: what neither file nor flags say now is as in the
 /// crawl's latest run, so that its decisions are explained as they were made.

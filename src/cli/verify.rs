@@ -6,7 +6,7 @@ use serde_json::json;
 use super::look;
 use super::output::{bytes, number};
 use super::{Answer, Common, Exit, Failed};
-use crate::archive;
+use crate::archive::{self, Indexed};
 use crate::crawl::verify::verify_state;
 use crate::db::Db;
 
@@ -57,10 +57,11 @@ pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
         let records = (!args.state_only).then_some(dir.as_path());
         state = Some(verify_state(db, records, most)?);
     }
+    let indexed = indexed(common, db.is_some())?;
     let warcs = match (args.state_only, running) {
         (true, _) => None,
-        (false, Some(_)) => Some(archive::verify_while_written(&dir)?),
-        (false, None) => Some(archive::verify(&dir)?),
+        (false, Some(_)) => Some(archive::verify_while_written(&dir, indexed)?),
+        (false, None) => Some(archive::verify(&dir, indexed)?),
     };
     let clean = state.as_ref().is_none_or(|report| report.is_clean())
         && warcs.as_ref().is_none_or(|report| report.is_clean());
@@ -113,6 +114,13 @@ pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
     Ok(exit)
 }
 
+/// Says which files have an index: those of a crawl as its settings say, and what is from elsewhere
+/// as it was made.
+fn indexed(common: &Common, is_crawl: bool) -> Result<Indexed, Failed> {
+    let by_settings = is_crawl && look::as_crawled(common)?.archive.cdxj;
+    Ok(if by_settings { Indexed::All } else { Indexed::IfAny })
+}
+
 fn more(unnamed: u64) {
     if unnamed > 0 {
         println!("… and {} more", number(unnamed));
@@ -146,11 +154,12 @@ pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
         return Err(Failed::with(Exit::Nothing, why));
     }
     // Held for as long as the archive is changed: no crawl may begin meanwhile.
-    let _state = match state_dir.join("CURRENT").exists() {
+    let state = match state_dir.join("CURRENT").exists() {
         true => Some(Db::open(&state_dir, &config.state)?),
         false => None,
     };
-    let repaired = archive::repair(&look::archive_dir(&config), args.index)?;
+    let indexed = indexed(common, state.is_some())?;
+    let repaired = archive::repair(&look::archive_dir(&config), args.index, indexed)?;
     let exit = if repaired.left.is_empty() { Exit::Complete } else { Exit::Verify };
     let cuts: Vec<String> = repaired.cuts.iter().map(ToString::to_string).collect();
     let left: Vec<String> =

@@ -198,23 +198,37 @@ pub fn files(dir: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Bytes of the newest file that [`recent`] reads: some seconds of a fast crawl, longer than the
-/// state can be behind its log.
+/// Bytes of the log that [`recent`] reads: some seconds of a fast crawl, longer than the state can
+/// be behind its log.
 const RECENT_BYTES: u64 = 1 << 20;
 
-/// Returns the newest lines; those that cannot be read are left out, since this is no audit.
+/// Returns the newest lines, the earliest first, also from earlier files where the newest one has
+/// just begun; lines that cannot be read are left out, since this is no audit.
 ///
 /// # Errors
 /// Returns what the system says.
 pub fn recent(dir: &Path) -> io::Result<Vec<Line>> {
-    let Some(last) = files(dir)?.pop() else { return Ok(Vec::new()) };
-    let mut file = File::open(last)?;
-    let start = file.metadata()?.len().saturating_sub(RECENT_BYTES);
+    let (mut tails, mut wanted) = (Vec::new(), RECENT_BYTES);
+    for name in files(dir)?.iter().rev() {
+        let tail = tail_of(name, wanted)?;
+        wanted = wanted.saturating_sub(tail.len() as u64);
+        tails.push(tail);
+        if wanted == 0 {
+            break;
+        }
+    }
+    let lines = tails.iter().rev().flat_map(|tail| tail.split(|byte| *byte == b'\n'));
+    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+}
+
+/// Returns the last bytes of a file, at most `most`.
+fn tail_of(name: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut file = File::open(name)?;
+    let start = file.metadata()?.len().saturating_sub(most);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(RECENT_BYTES).read_to_end(&mut bytes)?;
-    let lines = bytes.split(|byte| *byte == b'\n');
-    Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn name_of(dir: &Path, number: u32) -> PathBuf {
@@ -410,5 +424,27 @@ mod tests {
             log.write(&line).unwrap();
         }
         assert_eq!(files(dir.path()).unwrap().len(), 3);
+    }
+
+    /// A file that had just begun was all that was read.
+    #[test]
+    fn what_is_recent_does_not_depend_on_where_a_file_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut log = CrawlLog::open(dir.path(), 0).unwrap();
+        let line = |at_ms| Line { at_ms, url: "x".repeat(40_000), ..Line::default() };
+        let recent = || -> Vec<u64> {
+            recent(dir.path()).unwrap().into_iter().map(|line| line.at_ms).collect()
+        };
+        assert_eq!(recent(), [0_u64; 0]);
+        for at_ms in 0..4 {
+            log.write(&line(at_ms)).unwrap();
+            assert_eq!(recent(), (0..=at_ms).collect::<Vec<_>>());
+        }
+        for at_ms in 4..40 {
+            log.write(&line(at_ms)).unwrap();
+        }
+        let newest = recent();
+        assert!((10..30).contains(&newest.len()), "{newest:?}");
+        assert_eq!(newest, (40 - newest.len() as u64..40).collect::<Vec<_>>());
     }
 }

@@ -7,9 +7,13 @@
 //! as the crawl has it.
 //!
 //! Text, digest and duplicates are those of the crawl: the same extraction, the same boilerplate of
-//! the site, the same index of near-duplicates. Nothing is fetched. The archive is read once as a
-//! stream; memory is bounded by [`TEXTS_MAX`] digests and one row group.
+//! the site, the same index of near-duplicates. The text of a revisit is that of the record that it
+//! refers to, but what may be done with it is for the owner of its own URL to say. Nothing is
+//! fetched. The archive is read as a stream; its heads are read before, to find what revisits refer
+//! to. Memory is bounded by [`TEXTS_MAX`] digests, the places of five million such records, and one
+//! row group.
 
+mod originals;
 mod parquet;
 mod rows;
 mod text;

@@ -34,7 +34,7 @@ pub const COLUMNS: [(&str, &str, &str); 27] = [
     ("revisit_of", "string", "URL whose payload a revisit repeats"),
     ("language", "string", "html lang as written; nothing is guessed"),
     ("title", "string", "title of the page"),
-    ("text", "string", "main text, one block a line, without the site's boilerplate"),
+    ("text", "string", "main text (a revisit's too), one block a line, without boilerplate"),
     ("words", "int64", "words of the main text"),
     ("text_digest", "string", "digest of the main text by structure alone, as in the crawl log"),
     ("payload_digest", "string", "WARC-Payload-Digest"),

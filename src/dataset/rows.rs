@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use lru::LruCache;
 
+use super::originals::Originals;
 use super::usage::{Preferences, Purpose};
 use super::{DatasetError, PAYLOAD_MAX, TEXTS_MAX, Written};
 use crate::archive::{ArchiveError, Found, Selection, USAGE_HEADERS, walk};
@@ -50,7 +51,8 @@ pub struct Row {
     pub language: Option<String>,
     /// Title of the page.
     pub title: Option<String>,
-    /// The main text, one block a line; none where there is none.
+    /// The main text, one block a line; none where there is none. A revisit has that of the record
+    /// that it refers to.
     pub text: Option<String>,
     /// Words of the main text.
     pub words: Option<i64>,
@@ -102,6 +104,7 @@ pub struct Reader<'a> {
     clusters: HashMap<u64, u64>,
     texts: HashSet<u64>,
     overflowed: bool,
+    originals: Originals,
 }
 
 impl<'a> Reader<'a> {
@@ -131,6 +134,7 @@ impl<'a> Reader<'a> {
             clusters: clusters?,
             texts: HashSet::new(),
             overflowed: false,
+            originals: Originals::default(),
         })
     }
 
@@ -147,6 +151,7 @@ impl<'a> Reader<'a> {
         let mut written = Written::default();
         let mut failed = None;
         let dir = self.dir;
+        self.originals = Originals::find(dir, &wanted.selection)?;
         let walked = walk(dir, &wanted.selection, PAYLOAD_MAX, |found, block| {
             let result = self.row(found, block).and_then(|row| {
                 if !row.usage.allow(&wanted.purposes, wanted.stated) {
@@ -215,8 +220,15 @@ impl<'a> Reader<'a> {
         row.near_cluster = self.cluster(&url);
         let (is_met, judged) = self.judged(&url)?;
         row.judged = judged;
+        let is_revisit = row.kind == "revisit";
+        let original = if is_revisit { self.originals.read(self.dir, &found.head)? } else { None };
         for name in USAGE_HEADERS {
             for value in found.http_headers(name) {
+                row.usage.hear("header", name, cut(&value), &self.agent);
+            }
+            // A revisit without a head has that of its original, as in replay.
+            let original = original.as_ref().filter(|_| found.http_head.is_empty());
+            for value in original.into_iter().flat_map(|record| record.http_headers(name)) {
                 row.usage.hear("header", name, cut(&value), &self.agent);
             }
         }
@@ -226,10 +238,19 @@ impl<'a> Reader<'a> {
             let lines = signals.map(|signal| (signal.name.as_str(), cut(&signal.value)));
             row.usage.hear_robots(lines, url.path_and_query());
         }
-        if row.kind != "revisit" {
+        let payload = match &original {
+            Some(record) => {
+                let (declared, body) = record.content(PAYLOAD_MAX);
+                let declared = found.http_header("content-type").or(declared);
+                Some((declared.unwrap_or_default(), body))
+            }
+            None if is_revisit => None,
+            None => Some((found.content_type(), found.decoded(block, PAYLOAD_MAX))),
+        };
+        if let Some((declared, body)) = payload {
             // What a robots.txt redirects to was fetched as a robots.txt, whatever it is.
             let is_page = is_met && url.path_and_query() != "/robots.txt";
-            let extracted = self.read_payload(&mut row, &url, found, block);
+            let extracted = self.read_payload(&mut row, &url, &declared, &body);
             if is_page && !extracted.blocks.is_empty() {
                 self.read_text(&mut row, &url, &extracted)?;
             }
@@ -241,14 +262,12 @@ impl<'a> Reader<'a> {
         &self,
         row: &mut Row,
         url: &CrawlUrl,
-        found: &Found,
-        block: &[u8],
+        declared: &str,
+        body: &[u8],
     ) -> Extracted {
-        let body = found.decoded(block, PAYLOAD_MAX);
         row.bytes = i64::try_from(body.len()).ok();
-        let declared = found.content_type();
-        let content_type = Some(declared.as_str()).filter(|declared| !declared.is_empty());
-        let page = extract::Page { url, content_type, link_headers: &[], body: &body };
+        let content_type = Some(declared).filter(|declared| !declared.is_empty());
+        let page = extract::Page { url, content_type, link_headers: &[], body };
         let extracted = extract::extract(&page, &self.extract);
         for (name, content) in &extracted.meta_robots {
             row.usage.hear("meta", name, cut(content), &self.agent);

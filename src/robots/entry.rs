@@ -145,6 +145,8 @@ pub enum FetchedRobots {
     Status {
         /// The status code.
         status: u16,
+        /// How long the site would have the copy kept, which a 304 confirms.
+        max_age: Option<Duration>,
         /// When the site would be asked again.
         retry_after: Option<Duration>,
     },
@@ -163,7 +165,7 @@ impl FetchedRobots {
             let robots = Arc::new(Robots::parse_within(body, agent, bytes_max));
             return FetchedRobots::Rules { robots, max_age: None, validators: None };
         }
-        FetchedRobots::Status { status, retry_after: None }
+        FetchedRobots::Status { status, max_age: None, retry_after: None }
     }
 
     /// Adds what the headers of the answer ask for: the max-age of Cache-Control, and Retry-After.
@@ -174,7 +176,9 @@ impl FetchedRobots {
             FetchedRobots::Rules { robots, validators, .. } => {
                 FetchedRobots::Rules { robots, max_age, validators }
             }
-            FetchedRobots::Status { status, .. } => FetchedRobots::Status { status, retry_after },
+            FetchedRobots::Status { status, .. } => {
+                FetchedRobots::Status { status, max_age, retry_after }
+            }
             other => other,
         }
     }
@@ -272,6 +276,7 @@ pub fn after_fetch(
 ) -> Entry {
     let copy = previous.and_then(|entry| entry.copy.clone());
     let ttl = settings.ttl.get();
+    let kept = |max_age: Option<Duration>| max_age.map_or(ttl, |age| age.max(TTL_MIN).min(ttl));
     let good = |standing, copy, ttl: Duration| Entry {
         fetched: now,
         valid_until: now.plus(ttl),
@@ -284,14 +289,13 @@ pub fn after_fetch(
     match outcome {
         FetchedRobots::Rules { robots, max_age, validators } => {
             let copy = Copy { robots, fetched: now, validators };
-            let kept = max_age.map_or(ttl, |age| age.max(TTL_MIN).min(ttl));
-            good(Standing::Rules, Some(copy), kept)
+            good(Standing::Rules, Some(copy), kept(max_age))
         }
-        FetchedRobots::Status { status: 304, .. } if copy.is_some() => {
+        FetchedRobots::Status { status: 304, max_age, .. } if copy.is_some() => {
             let copy = copy.map(|copy| Copy { fetched: now, ..copy });
-            good(Standing::Rules, copy, ttl)
+            good(Standing::Rules, copy, kept(max_age))
         }
-        FetchedRobots::Status { status: status @ (429 | 500..=599), retry_after } => {
+        FetchedRobots::Status { status: status @ (429 | 500..=599), retry_after, .. } => {
             failed(previous, Trouble::Status(status), retry_after, now, settings)
         }
         FetchedRobots::NoAnswer(why) => {
@@ -538,8 +542,12 @@ mod tests {
     #[test]
     fn the_site_may_shorten_the_day_but_not_below_an_hour() {
         for (age, want) in [(0, HOUR), (2 * HOUR, 2 * HOUR), (48 * HOUR, 24 * HOUR)] {
-            let outcome = rules("").asking(Some(Duration::from_secs(age)), None);
-            check(&[(0, outcome)], true, true, want);
+            let age = Some(Duration::from_secs(age));
+            check(&[(0, rules("").asking(age, None))], true, true, want);
+            let renewed = status(304).asking(age, None);
+            check(&[(0, rules(FILE)), (24 * HOUR, renewed)], false, true, want);
+            // Of what is not there, nothing is kept.
+            check(&[(0, status(404).asking(age, None))], true, true, 24 * HOUR);
         }
     }
 

@@ -128,7 +128,7 @@ impl Shape {
 
     fn fill_hosts(self, db: &Db) {
         let settings = robots::Settings::default();
-        let none = FetchedRobots::Status { status: 404, retry_after: None };
+        let none = FetchedRobots::Status { status: 404, max_age: None, retry_after: None };
         let robots = robots::after_fetch(None, none, START, &settings).to_bytes();
         let waiting = |id: u32| match self.waiting / self.hosts {
             0 => u64::from(id >= self.hosts - self.waiting),

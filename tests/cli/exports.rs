@@ -183,6 +183,40 @@ fn repeating(path: &str, _: &str) -> Page {
     }
 }
 
+fn shared(path: &str, _: &str) -> Page {
+    let (status, head, body) = html("all of them", "", "");
+    let more = match path {
+        "/robots.txt" => return ("404 Not Found", String::new(), String::new()),
+        "/no" => "Content-Usage: train-ai=n\r\n",
+        "/yes" => "Content-Signal: ai-train=yes\r\n",
+        _ => "",
+    };
+    (status, head + more, body)
+}
+
+/// Who had a text first refused it for all who had it later: their records have no payload.
+#[test]
+fn a_text_is_had_from_an_owner_who_allows_it_though_another_had_it_first() {
+    let dir = crawl(shared, &["/no", "/yes", "/unsaid"]);
+    let kind = |url: &str| {
+        let output = crawler(dir.path(), &["export", "--format", "jsonl", "--url", url]);
+        json(&output)["type"].clone()
+    };
+    assert_eq!(["/no$", "/yes$", "/unsaid$"].map(kind), ["response", "revisit", "revisit"]);
+    assert_eq!(heads(dir.path(), &[]), ["no"]);
+    assert_eq!(heads(dir.path(), &["--all"]).len(), 3);
+    assert_eq!(heads(dir.path(), &["--url", "/yes$"]), ["yes"], "its original is not wanted");
+    assert_eq!(heads(dir.path(), &["--for", "ai-train", "--stated"]), ["yes"]);
+    let train = ["export", "--for", "ai-train", "--mime", "text/html", "--json"];
+    let out = dir.path().join("c.txt").display().to_string();
+    let output = crawler(dir.path(), &[&train[..], &["--out", &out]].concat());
+    check(&output, 0, &[]);
+    let written = json(&output);
+    let counts = ["records", "left_out_by_usage", "left_out_as_duplicates"];
+    assert_eq!(counts.map(|count| written[count].as_u64()), [Some(1); 3], "{written}");
+    assert_eq!(written["left_out_without_text"], 0, "{written}");
+}
+
 /// A revisit has a type of its own in an index, and the page that it stands for another one.
 #[test]
 fn a_revisit_is_chosen_by_the_type_of_what_it_repeats_and_comes_with_it() {

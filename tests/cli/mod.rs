@@ -377,6 +377,39 @@ fn verify_finds_a_flipped_byte_and_says_which_record_it_is() {
     check(&crawler(copy.path(), &["verify", "--archive-only"]), 0, &[]);
 }
 
+/// Of a crawl of one file, all was well without its index, and there was nothing to mend.
+#[test]
+fn the_only_index_is_missed_and_made_again_unless_the_crawl_was_to_have_none() {
+    let crawled = crawled();
+    let copy = tempfile::tempdir().unwrap();
+    docs::copy(&crawled.dir.path().join("crawl"), &copy.path().join("crawl"));
+    let remove = || {
+        let entries = std::fs::read_dir(copy.path().join("crawl/archive")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let indexes: Vec<_> =
+            paths.filter(|path| path.extension().is_some_and(|end| end == "cdxj")).collect();
+        indexes.iter().for_each(|index| std::fs::remove_file(index).unwrap());
+        indexes.len()
+    };
+    assert_eq!(remove(), 1);
+    let without = ["--set", "archive.cdxj=false"];
+    check(&crawler(copy.path(), &[&["verify"], &without[..]].concat()), 0, &[]);
+    let output = crawler(copy.path(), &[&["repair"], &without[..]].concat());
+    check(&output, 0, &[]);
+    assert!(text(&output.stdout).contains("there was nothing to mend"));
+    let output = crawler(copy.path(), &["verify", "--all"]);
+    check(&output, 20, &["`crawler repair`"]);
+    assert!(text(&output.stdout).contains("no index beside it"), "{}", text(&output.stdout));
+    let output = crawler(copy.path(), &["repair"]);
+    check(&output, 0, &[]);
+    assert!(text(&output.stdout).contains("indexed "), "{}", text(&output.stdout));
+    check(&crawler(copy.path(), &["verify", "--all"]), 0, &[]);
+    assert_eq!(remove(), 1);
+    // What is from elsewhere may have been made without.
+    std::fs::remove_dir_all(copy.path().join("crawl/state")).unwrap();
+    check(&crawler(copy.path(), &["verify", "--archive-only"]), 0, &[]);
+}
+
 #[test]
 fn export_selects_and_writes_every_form() {
     let crawled = crawled();

@@ -251,12 +251,14 @@ fn of_rules(place: &Path) -> Vec<(&'static str, Vec<String>)> {
     let rules = json(&crawler(place, &["dust", "rules", "--dir", "demo-crawl", "--json"]));
     let id = rules["rules"][0]["id"].as_str().expect("the demo learns rules");
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    let log = "--site https://example.org --contact mailto:test@crawler.test";
+    // Nobody is asked for what is gone.
+    std::fs::write(place.join("gone.tsv"), "https://example.org/story\t404\n").unwrap();
+    let live = "--fetch live --contact mailto:test@crawler.test";
     vec![
         ("dust rules", words("--dir demo-crawl")),
         ("dust explain", words(&format!("--dir demo-crawl {url}"))),
         ("dust mine", words("--site https://example.org access.log")),
-        ("dust validate", words(&format!("rules.json --log access.log --fetch live {log}"))),
+        ("dust validate", words(&format!("rules.json --log gone.tsv {live}"))),
         ("dust mine --mode paper", words("--site https://example.org access.log")),
         ("dust export", words("--format nginx --dir demo-crawl")),
         ("dust export", words("--dir demo-crawl")),

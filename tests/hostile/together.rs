@@ -121,7 +121,8 @@ async fn all_behaviours_in_one_crawl_are_bounded_in_memory_and_leave_others_alon
     let audit = audit::audit(&dir.path().join("log"), None).unwrap();
     assert_eq!(audit.violations_total, 0, "{:?}", audit.violations);
     assert!(audit.bad_lines.is_empty(), "{:?}", audit.bad_lines);
-    let report = archive::verify(&dir.path().join("archive")).unwrap();
+    let archive = dir.path().join("archive");
+    let report = archive::verify(&archive, archive::Indexed::IfAny).unwrap();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
 }
 

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crawler::archive::{About, Archive};
+use crawler::archive::{About, Archive, Indexed};
 use crawler::clock::{ByteSize, Clock, Span, Timestamp};
 use crawler::crawl::log::{CrawlLog, JsonLog, Line};
 use crawler::crawl::{
@@ -495,7 +495,7 @@ impl World {
         if audit.violations_total > 0 || !audit.bad_lines.is_empty() {
             wrong.push(format!("audit: {:?} {:?}", audit.violations, audit.bad_lines));
         }
-        let report = crawler::archive::verify(&self.archive).unwrap();
+        let report = crawler::archive::verify(&self.archive, Indexed::IfAny).unwrap();
         if !report.problems.is_empty() {
             wrong.push(format!("archive: {:?}", report.problems));
         }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::captures::{about, all, dns, settings};
 use super::samples::finished;
 use crate::archive::{
-    Archive, ArchiveError, Compression, Finding, Settings, Written, read_at, repair, verify,
-    verify_while_written,
+    Archive, ArchiveError, Compression, Finding, Indexed, Settings, Written, read_at, repair,
+    verify, verify_while_written,
 };
 
 /// Writes an archive with a record of every kind; returns its only file and what was written.
@@ -25,7 +25,7 @@ async fn archive(dir: &Path, compression: Compression) -> (PathBuf, Vec<Written>
 }
 
 fn findings(dir: &Path) -> Vec<(Option<u64>, Finding)> {
-    let problems = verify(dir).unwrap().problems;
+    let problems = verify(dir, Indexed::IfAny).unwrap().problems;
     problems.into_iter().map(|problem| (problem.offset, problem.finding)).collect()
 }
 
@@ -34,7 +34,7 @@ async fn a_sound_archive_has_nothing_to_report() {
     for compression in [Compression::Gzip, Compression::None] {
         let dir = tempfile::tempdir().unwrap();
         let (file, written) = archive(dir.path(), compression).await;
-        let report = verify(dir.path()).unwrap();
+        let report = verify(dir.path(), Indexed::IfAny).unwrap();
         assert_eq!(report.problems, []);
         assert_eq!((report.files, report.records), (1, 49));
         assert_eq!(report.bytes, fs::metadata(file).unwrap().len());
@@ -45,7 +45,9 @@ async fn a_sound_archive_has_nothing_to_report() {
             assert!(!record.block_cut);
         }
     }
-    assert!(verify(Path::new("no-such-directory")).unwrap().is_clean());
+    for indexed in [Indexed::All, Indexed::IfAny] {
+        assert!(verify(Path::new("no-such-directory"), indexed).unwrap().is_clean());
+    }
 }
 
 #[tokio::test]
@@ -73,7 +75,7 @@ async fn changed_bytes_are_reported_with_their_record() {
     let offset = Some(at.offset);
     let want = [(offset, Finding::BlockDigest), (offset, Finding::PayloadDigest)];
     assert_eq!(findings(dir.path()), want);
-    let repaired = repair(dir.path(), false).unwrap();
+    let repaired = repair(dir.path(), false, Indexed::IfAny).unwrap();
     assert_eq!(repaired, Default::default());
 }
 
@@ -94,7 +96,7 @@ async fn damage_in_the_middle_is_stepped_over_and_left_by_repair() {
     assert!(found.iter().any(|(o, f)| *o == Some(at.offset) && is_damage(f)), "{found:?}");
     assert!(found.iter().any(|(_, f)| *f == Finding::IndexDiffers { missing: 0, extra: 1 }));
     let length = fs::metadata(&file).unwrap().len();
-    let repaired = repair(dir.path(), true).unwrap();
+    let repaired = repair(dir.path(), true, Indexed::IfAny).unwrap();
     assert_eq!((repaired.left.len(), repaired.cuts.len()), (1, 0));
     assert_eq!(repaired.indexed.len(), 1);
     assert_eq!(fs::metadata(&file).unwrap().len(), length);
@@ -119,7 +121,7 @@ async fn a_torn_tail_and_a_lost_index_are_mended() {
     assert!(matches!(found[0].1, Finding::TornTail { bytes, .. } if bytes < length));
     assert_eq!(found[1], (None, Finding::IndexUnsorted));
     assert_eq!(found[2], (None, Finding::IndexDiffers { missing: 1, extra: 0 }));
-    let repaired = repair(dir.path(), true).unwrap();
+    let repaired = repair(dir.path(), true, Indexed::IfAny).unwrap();
     assert_eq!(repaired.cuts.len(), 1);
     assert_eq!(findings(dir.path()), []);
 }
@@ -129,10 +131,10 @@ async fn an_archive_in_use_is_not_repaired() {
     let dir = tempfile::tempdir().unwrap();
     let (archive, _) = Archive::open(settings(dir.path()), about(), None).unwrap();
     archive.write_dns(Arc::new(dns())).await.unwrap();
-    assert!(repair(dir.path(), true).is_err());
+    assert!(repair(dir.path(), true, Indexed::IfAny).is_err());
     assert_eq!(findings(dir.path()), []);
     archive.close().await.unwrap();
-    assert_eq!(repair(dir.path(), true).unwrap().indexed.len(), 1);
+    assert_eq!(repair(dir.path(), true, Indexed::IfAny).unwrap().indexed.len(), 1);
 }
 
 #[test]
@@ -141,7 +143,7 @@ fn what_is_no_archive_is_reported_and_left_alone() {
     let file = dir.path().join("notes-1.warc");
     fs::write(&file, "These are notes.").unwrap();
     assert!(matches!(findings(dir.path())[..], [(Some(0), Finding::TornTail { bytes: 16, .. })]));
-    repair(dir.path(), false).unwrap();
+    repair(dir.path(), false, Indexed::IfAny).unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"These are notes.");
 }
 
@@ -159,13 +161,14 @@ async fn what_a_crawl_writes_during_a_check_is_no_damage() {
     let growing = fs::File::options().write(true).open(open(&file)).unwrap();
     growing.set_len(last.offset + last.length / 2).unwrap();
     assert_eq!(findings(dir.path()).len(), 2, "a torn tail, and a line too many");
-    assert_eq!(verify_while_written(dir.path()).unwrap().problems, []);
+    let meanwhile = || verify_while_written(dir.path(), Indexed::All).unwrap();
+    assert_eq!(meanwhile().problems, []);
     let bytes = fs::read(open(&file)).unwrap();
     let middle = (written[3].at.offset + written[3].at.length / 2) as usize;
     let mut damaged = bytes.clone();
     damaged[middle] ^= 0x40;
     fs::write(open(&file), damaged).unwrap();
-    assert!(!verify_while_written(dir.path()).unwrap().is_clean(), "true damage is");
+    assert!(!meanwhile().is_clean(), "true damage is");
 }
 
 /// It was told of by `verify`, with the advice to repair it, and left as it was.
@@ -176,7 +179,7 @@ async fn an_index_that_is_not_that_of_its_file_is_made_anew_unasked() {
     let _ = archive(dir.path(), Compression::Gzip).await;
     let index = finished(dir.path(), ".cdxj").remove(0);
     let text = fs::read_to_string(&index).unwrap();
-    let sound = repair(dir.path(), false).unwrap();
+    let sound = repair(dir.path(), false, Indexed::IfAny).unwrap();
     assert_eq!(sound.indexed, [""; 0], "what is right is left alone");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let reversed: String = lines.iter().rev().copied().collect();
@@ -186,8 +189,27 @@ async fn an_index_that_is_not_that_of_its_file_is_made_anew_unasked() {
             None => fs::remove_file(&index).unwrap(),
         }
         assert_ne!(findings(dir.path()), []);
-        assert_eq!(repair(dir.path(), false).unwrap().indexed.len(), 1, "{damaged:?}");
+        let repaired = repair(dir.path(), false, Indexed::IfAny).unwrap();
+        assert_eq!(repaired.indexed.len(), 1, "{damaged:?}");
         assert_eq!(findings(dir.path()), []);
         assert_eq!(fs::read_to_string(&index).unwrap(), text);
     }
+}
+
+/// Where there was one file, its index could be lost without a word.
+#[tokio::test]
+async fn the_only_index_may_be_lost_as_well() {
+    let dir = tempfile::tempdir().unwrap();
+    let _ = archive(dir.path(), Compression::Gzip).await;
+    let index = finished(dir.path(), ".cdxj").remove(0);
+    let text = fs::read_to_string(&index).unwrap();
+    fs::remove_file(&index).unwrap();
+    assert_eq!(findings(dir.path()), [], "an archive from elsewhere may have none");
+    assert_eq!(repair(dir.path(), false, Indexed::IfAny).unwrap(), Default::default());
+    let problems = verify(dir.path(), Indexed::All).unwrap().problems;
+    let found: Vec<&Finding> = problems.iter().map(|problem| &problem.finding).collect();
+    assert_eq!(found, [&Finding::IndexMissing]);
+    assert_eq!(repair(dir.path(), false, Indexed::All).unwrap().indexed.len(), 1);
+    assert_eq!(verify(dir.path(), Indexed::All).unwrap().problems, []);
+    assert_eq!(fs::read_to_string(&index).unwrap(), text);
 }

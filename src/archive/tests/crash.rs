@@ -15,7 +15,7 @@ use crate::archive::encode::Item;
 use crate::archive::open::open;
 use crate::archive::writer::Writer;
 use crate::archive::{
-    About, ArchiveError, Compression, Opened, Position, Settings, Written, verify,
+    About, ArchiveError, Compression, Indexed, Opened, Position, Settings, Written, verify,
 };
 use crate::clock::ByteSize;
 
@@ -344,7 +344,8 @@ fn a_file_that_is_finished_ends_with_what_was_committed() {
         drop(first);
         let warc = only(dir.path(), ".warc.gz");
         assert_eq!(fs::metadata(&warc).unwrap().len(), committed.offset);
-        assert_eq!(verify(dir.path()).unwrap().problems, []);
+        let indexed = if cdxj { Indexed::All } else { Indexed::IfAny };
+        assert_eq!(verify(dir.path(), indexed).unwrap().problems, []);
         let (_, opened) = writer(&settings, Some(&committed));
         assert_eq!(opened.cuts, []);
     }

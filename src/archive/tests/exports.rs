@@ -12,8 +12,8 @@ use crate::archive::disk::FileSystem;
 use crate::archive::encode::Item;
 use crate::archive::open::open;
 use crate::archive::{
-    Capture, Compression, Selection, Settings, export_cdxj, export_jsonl, export_wacz, export_warc,
-    verify, walk,
+    Capture, Compression, Indexed, Selection, Settings, export_cdxj, export_jsonl, export_wacz,
+    export_warc, verify, walk,
 };
 
 fn select(change: impl FnOnce(&mut Selection)) -> Selection {
@@ -99,7 +99,7 @@ async fn a_new_warc_holds_the_wanted_records_and_what_belongs_to_them() {
         assert_eq!(kinds, [&["warcinfo"][..], &of_one, &of_one].concat());
         assert_eq!(exported.records, 7);
         assert_eq!(exported.bytes, fs::metadata(&path).unwrap().len());
-        assert_eq!(verify(to.path()).unwrap().problems, []);
+        assert_eq!(verify(to.path(), Indexed::IfAny).unwrap().problems, []);
         let again = export_warc(from.path(), &pages, &path, &settings, &about(), START);
         assert!(again.is_err(), "an existing file is not overwritten");
     }
