@@ -189,7 +189,13 @@ fn online(log: &[Observation], fetcher: &mut Loopback, settings: Settings) -> Re
     }
     println!("mined {mined} times in {mining:?}");
     let events = book.take_events();
-    Report { rules: book.rules().cloned().collect(), events, probes: book.probes_spent(), book }
+    Report {
+        rules: book.rules().cloned().collect(),
+        events,
+        probes: book.probes_spent(),
+        book,
+        unanswered: Default::default(),
+    }
 }
 
 /// Arguments: the dump, the address of the model site, the logs to canonize, the output folder.

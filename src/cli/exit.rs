@@ -11,7 +11,8 @@ pub enum Exit {
     Internal = 1,
     /// The command line is wrong.
     Usage = 2,
-    /// Nothing matched: an unknown URL, host or rule, or a log without a readable line.
+    /// Nothing matched: an unknown URL, host or rule, or a log without a readable line; or a site
+    /// of which no page could be fetched.
     Nothing = 3,
     /// Done, but more URLs failed than `max_failures` allows.
     Failures = 4,

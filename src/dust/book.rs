@@ -212,6 +212,9 @@ pub struct RuleBook {
     /// Trials draw pages of which nothing is known as well: whoever asks for proofs on a log
     /// without texts pays for a second fetch.
     pub(super) draws_untold: bool,
+    /// Trials that end undecided for want of pages leave their rules on trial: whoever asks for
+    /// proofs has rules that were in force before.
+    pub(super) keeps_unanswered: bool,
     /// Probes that each site may have whatever its fetches: whoever asks for proofs pays for them.
     pub(super) probes_granted: u32,
     /// Rules whose keys the caller knows of all pages that were fetched before them.
@@ -543,6 +546,13 @@ impl RuleBook {
         self.entries.values().map(|entry| &entry.rule)
     }
 
+    /// Returns the rules on trial of which nothing can be said for want of pages.
+    pub(super) fn unanswered(&self) -> BTreeSet<RuleId> {
+        let on_trial = self.entries.values().filter(|entry| entry.rule.state == RuleState::Shadow);
+        let lacks = |entry: &&Entry| entry.trial.as_ref().is_some_and(Trial::lacks_answers);
+        on_trial.filter(lacks).map(|entry| entry.rule.id).collect()
+    }
+
     /// Returns the number of probe fetches so far, references included.
     pub fn probes_spent(&self) -> u64 {
         self.spending.values().map(|spending| spending.probes).sum()
@@ -724,9 +734,12 @@ impl RuleBook {
 
     fn record(&mut self, id: RuleId, draw: &Draw, finding: Finding, now: Timestamp) {
         let here = places(&draw.url, &draw.outcome, self.items_of(&draw.url.site()));
+        let is_page = |url: &CrawlUrl| matches!(self.known(url), Some(Fetched::Page { .. }));
+        let has_pages = finding != Finding::Unclear || is_page(&draw.url) && is_page(&draw.outcome);
         let Some(entry) = self.entries.get_mut(id) else { return };
         let Some(trial) = &mut entry.trial else { return };
         trial.record((draw, &here), finding, &self.settings.validate);
+        trial.unanswered += u32::from(!has_pages);
         entry.rule.evidence.draws_same = trial.same;
         entry.rule.evidence.draws_failed = trial.failed;
         if finding == Finding::Same {
@@ -762,6 +775,7 @@ impl RuleBook {
                     self.miner.hurry(&site);
                 }
             }
+            Standing::Exhausted if self.keeps_unanswered && trial.lacks_answers() => {}
             Standing::Exhausted => self.retire(id, "not provable", now),
         }
     }

@@ -1,10 +1,12 @@
 //! Learning from a finished log: the same book of rules, fed all at once and probing through a
 //! trait, so that a log, a model site and a crawl are judged by one code.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::book::{RuleBook, RuleEvent, Settings};
 use super::evidence::Observation;
 use super::fetched::Fetched;
-use super::rule::{Rule, RuleError, RuleState};
+use super::rule::{Rule, RuleError, RuleId, RuleState};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
 
@@ -30,6 +32,9 @@ pub struct Report {
     pub rules: Vec<Rule>,
     /// What happened, in order.
     pub events: Vec<RuleEvent>,
+    /// Rules of a file that are as they were before their trial: too few of their pages could be
+    /// fetched to say anything. The book has them on trial.
+    pub unanswered: BTreeSet<RuleId>,
     /// Fetches spent on probes.
     pub probes: u64,
     /// The book, to go on with.
@@ -71,12 +76,14 @@ pub fn learn(
         }
     }
     let (rules, events) = (book.rules_as_proved(), book.take_events());
-    Ok(Report { rules, events, probes: book.probes_spent(), book })
+    let unanswered = BTreeSet::new();
+    Ok(Report { rules, events, unanswered, probes: book.probes_spent(), book })
 }
 
 /// Proves rules of a file on the URLs of a log; searches for no others.
 ///
-/// A rule that rewrites no URL of the log stays a candidate.
+/// A rule that rewrites no URL of the log stays a candidate. One whose pages cannot be fetched is
+/// neither proved nor refuted, and reported as it was.
 ///
 /// # Errors
 /// Returns a rule that cannot be used.
@@ -89,16 +96,22 @@ pub fn prove_rules(
 ) -> Result<Report, RuleError> {
     let mut book = book_on_request(log, settings);
     book.draws_untold = true;
+    book.keeps_unanswered = true;
     let ids: Vec<_> = rules.iter().map(|rule| rule.id).collect();
-    let sites: std::collections::BTreeSet<Site> =
-        rules.iter().map(|rule| rule.site.clone()).collect();
+    let sites: BTreeSet<Site> = rules.iter().map(|rule| rule.site.clone()).collect();
+    let mut before: BTreeMap<RuleId, Rule> =
+        rules.iter().map(|rule| (rule.id, rule.clone())).collect();
     book.import(rules);
     book.put_on_trial(&ids, now)?;
     for site in &sites {
         prove(&mut book, site, fetcher, now)?;
     }
-    let (rules, events) = (book.rules_as_proved(), book.take_events());
-    Ok(Report { rules, events, probes: book.probes_spent(), book })
+    let unanswered = book.unanswered();
+    before.retain(|id, _| unanswered.contains(id));
+    let rules = book.rules_as_proved().into_iter();
+    let rules = rules.map(|rule| before.remove(&rule.id).unwrap_or(rule)).collect();
+    let events = book.take_events();
+    Ok(Report { rules, events, unanswered, probes: book.probes_spent(), book })
 }
 
 /// Returns a book that knows a log, of which somebody asked for proofs.

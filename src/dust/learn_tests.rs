@@ -1509,6 +1509,37 @@ fn rules_are_proved_on_urls_of_which_nothing_but_their_existence_is_known() {
     assert_eq!(proved(&log), [RuleState::Candidate; 2]);
 }
 
+/// Rules that were in force were retired where their site could not be asked.
+#[test]
+fn a_rule_whose_pages_cannot_be_fetched_stays_as_it_was() {
+    struct Away(Fetched);
+    impl Fetcher for Away {
+        fn fetch(&mut self, _: &CrawlUrl) -> Fetched {
+            self.0
+        }
+    }
+    let kind = RuleKind::drop(vec!["sid".to_owned()], None);
+    let site = Site::new("example.com");
+    let mut rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    rule.evidence.draws_same = 30;
+    let log: Vec<Observation> =
+        forum_log().iter().map(|tail| page(url(tail), Text::Unknown)).collect();
+    let mut settings = Settings::default();
+    settings.validate.probe_share_max = f64::MAX;
+    for state in [RuleState::Enforced, RuleState::Suspended, RuleState::Candidate] {
+        rule.state = state;
+        for shown in [Fetched::Unavailable, Fetched::Forbidden, Fetched::Gone] {
+            let (rules, settings) = (vec![rule.clone()], settings.clone());
+            let report =
+                prove_rules(rules, log.clone(), &mut Away(shown), settings, Timestamp::ZERO);
+            let report = report.unwrap();
+            assert_eq!(report.rules, [rule.clone()], "{shown:?}");
+            assert_eq!(report.unanswered, BTreeSet::from([rule.id]), "{shown:?}");
+            assert!(report.events.iter().all(|event| event.to != RuleState::Retired));
+        }
+    }
+}
+
 /// What was known of a rule was overwritten by the zeros of a file, and a retired rule was a
 /// candidate again without a word of it.
 #[test]

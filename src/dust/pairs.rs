@@ -114,7 +114,7 @@ pub(crate) struct Pairs {
     forms: BTreeMap<u64, u32>,
     #[serde(default)]
     pub(crate) uncounted: u32,
-    /// Draws and audits of earlier trials: what of them is still in the sample is among those known.
+    /// Draws and audits of earlier trials: what of them is still in the sample is known.
     #[serde(default)]
     pub(crate) earlier: u32,
 }

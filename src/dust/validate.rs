@@ -201,6 +201,8 @@ pub(crate) struct Trial {
     pub(crate) same: u32,
     pub(crate) failed: u32,
     pub(crate) unclear: u32,
+    /// Unclear draws of which one URL showed no page.
+    pub(crate) unanswered: u32,
     pub(crate) pending: u32,
     /// Probe fetches spent.
     pub(crate) probes: u32,
@@ -249,6 +251,7 @@ impl Trial {
             same: 0,
             failed: 0,
             unclear: 0,
+            unanswered: 0,
             pending: 0,
             probes: 0,
             draws_min,
@@ -325,6 +328,12 @@ impl Trial {
         // Every URL in sight was tried: the rule holds for all there is to hold for.
         let all = self.failed == 0 && self.same >= self.draws_min && self.unclear < self.same;
         if all { Standing::Accepted } else { Standing::Exhausted }
+    }
+
+    /// Returns true where most of the draws that say nothing do so for want of pages: the site did
+    /// not answer, or shows neither form.
+    pub(crate) fn lacks_answers(&self) -> bool {
+        self.unanswered > 0 && 2 * self.unanswered >= self.unclear
     }
 
     /// Returns true where URLs are left to draw with values that the rule is yet to be proved for.
@@ -555,6 +564,18 @@ mod tests {
         let (standing, _) =
             run(Trial::new(RuleId(1), urls("a", 100), 0.0, 8), |_| Finding::Unclear);
         assert_eq!(standing, Standing::Exhausted);
+    }
+
+    #[test]
+    fn a_trial_lacks_answers_where_most_of_what_is_unclear_showed_no_page() {
+        let mut trial = Trial::new(RuleId(1), urls("a", 100), 0.0, 8);
+        assert!(!trial.lacks_answers());
+        trial.unclear = 10;
+        assert!(!trial.lacks_answers());
+        trial.unanswered = 4;
+        assert!(!trial.lacks_answers());
+        trial.unanswered = 5;
+        assert!(trial.lacks_answers());
     }
 
     #[test]

@@ -164,6 +164,34 @@ fn a_rule_file_that_cannot_be_written_is_told_before_anything_is_read() {
     assert!(!place.path("out.json.part").exists());
 }
 
+/// All rules were retired, also those in force, and the command said nothing and succeeded.
+#[test]
+fn where_no_page_can_be_fetched_rules_stay_as_they_are_and_the_command_fails() {
+    let place = Place::new();
+    let line =
+        |n: u64| format!("http://127.0.0.1/story?id={n}\t200\nhttp://127.0.0.1/story_{n}\t200\n");
+    let list: String = (1..=20).map(line).collect();
+    place.file("own.tsv", &list);
+    place.file("list.tsv", &list.replace("127.0.0.1", "forum.example"));
+    let (rules, _) = rule_file(&place, "enforced");
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let proxy = format!("proxy=http://{closed}");
+    let live = ["--fetch", "live", "--contact", "mailto:a@a.example"];
+    let proxied = ["--fetch", &proxy];
+    for (args, how, said) in [
+        (&["mine", "own.tsv"][..], &live[..], "dns.allow_private"),
+        (&["mine", "list.tsv"][..], &proxied[..], "proxy-failed"),
+        (&["validate", name(&rules), "--log", "own.tsv"][..], &live[..], "address not allowed"),
+        (&["validate", name(&rules), "--log", "list.tsv"][..], &proxied[..], "proxy-failed"),
+    ] {
+        let out = place.file("out.json", "as before");
+        let args = [args, how, &["--rules", "out.json"]].concat();
+        let (_, err) = place.check(&args, "", NOTHING);
+        assert!(err.contains("none showed a page") && err.contains(said), "{args:?}: {err}");
+        assert_eq!(std::fs::read_to_string(out).unwrap(), "as before");
+    }
+}
+
 /// URLs whose text no log tells were not drawn, and rules that touch nothing else "not met".
 #[test]
 fn rules_are_proved_on_a_log_that_tells_no_sizes() {

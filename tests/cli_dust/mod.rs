@@ -291,9 +291,28 @@ fn where_there_is_no_rule_of_a_site_nothing_is_exported() {
     let export = |more: &[&str], code| {
         place.check(&[&["export", "--rules", name(&rules), "--site"], more].concat(), "", code).1
     };
-    assert!(export(&["nothere.example"], NOTHING).contains("no rules of nothere.example"));
+    let said = export(&["nothere.example"], NOTHING);
+    assert!(said.contains("no rules of nothere.example, but of forum.example"), "{said}");
     assert!(export(&["forum.example"], NOTHING).contains("--any"));
     assert!(export(&["forum.example", "--any"], 0).contains("1 rules written"));
+    for name in ["www.forum.example", "http://forum.example/story?id=1"] {
+        assert!(export(&[name, "--any"], 0).contains("1 rules written"), "{name}");
+    }
+}
+
+/// What had been refuted stood among the redirects for a server, one of which led in a circle.
+#[test]
+fn what_was_refuted_or_disabled_is_written_for_other_crawls_alone() {
+    let place = Place::new();
+    for state in ["retired", "suspended"] {
+        let (rules, _) = rule_file(&place, state);
+        let export = |format| {
+            let args = ["export", "--any", "--format", format, "--rules", name(&rules)];
+            place.check(&args, "", 0).1
+        };
+        assert!(export("nginx").contains("0 rules written"), "{state}");
+        assert!(export("json").contains("1 rules written"), "{state}");
+    }
 }
 
 /// With a file it printed nothing, and without a form the rules and not what was left out.

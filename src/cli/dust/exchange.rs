@@ -1,5 +1,6 @@
 //! `crawler dust export | import`: rules for other programs and other crawls.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -9,7 +10,8 @@ use super::super::output::path;
 use super::{Answer, Common, Exit, Failed, decide};
 use crate::dust::export::{self, Form};
 use crate::dust::rule::FORMAT;
-use crate::dust::{RuleBook, RuleFile, RuleState};
+use crate::dust::{Rule, RuleBook, RuleFile, RuleState};
+use crate::url::{CrawlUrl, Site};
 
 const EXPORT_EXAMPLES: &str = "\
 Examples:
@@ -58,7 +60,8 @@ pub(in crate::cli) struct ExportArgs {
     /// Only rules of this site
     #[arg(long, value_name = "SITE")]
     site: Option<String>,
-    /// Rules in any state, proved or not, and everywhere or not
+    /// Rules in any state, proved or not, and everywhere or not; for servers and replayers none
+    /// that was refuted or disabled
     #[arg(long)]
     any: bool,
     /// Write to this file
@@ -75,17 +78,36 @@ pub(in crate::cli) struct ImportArgs {
     file: PathBuf,
 }
 
+/// Sites named where the one that was asked for is not among them.
+const SITES_NAMED: usize = 8;
+
+/// Returns the site of a host or a URL.
+fn site_named(name: &str) -> Option<Site> {
+    let url = CrawlUrl::parse(name).or_else(|_| CrawlUrl::parse(&format!("http://{name}/")));
+    url.ok().map(|url| url.site())
+}
+
 /// Exports.
 pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
     let mut rules = super::rules_of(common, args.rules.as_ref())?;
     if let Some(site) = &args.site {
-        rules.retain(|rule| rule.site.as_str() == site);
+        let sites: BTreeSet<String> = rules.iter().map(|rule| rule.site.to_string()).collect();
+        let own = site_named(site);
+        rules.retain(|rule| rule.site.as_str() == site || Some(&rule.site) == own.as_ref());
         if rules.is_empty() {
-            let why = format!("there are no rules of {site}; `crawler dust rules` lists them");
+            let some: Vec<String> = sites.into_iter().take(SITES_NAMED).collect();
+            let why = match some.is_empty() {
+                true => "there are no rules at all".to_owned(),
+                false => format!("there are no rules of {site}, but of {}", some.join(", ")),
+            };
             return Err(Failed::with(Exit::Nothing, why));
         }
     }
-    rules.retain(|rule| args.any || rule.state == RuleState::Enforced);
+    let is_wrong = |rule: &Rule| matches!(rule.state, RuleState::Retired | RuleState::Suspended);
+    let takes_all = args.any && args.format == FormatName::Json;
+    rules.retain(|rule| {
+        rule.state == RuleState::Enforced || takes_all || args.any && !is_wrong(rule)
+    });
     if let Some(site) = args.site.as_ref().filter(|_| rules.is_empty()) {
         let why = format!("no rule of {site} is in force; --any takes rules in any state");
         return Err(Failed::with(Exit::Nothing, why));

@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::super::output::number;
+use super::asked::Asked;
 use super::constants::{Constants, amount};
 use super::logs::{self, LogArgs};
 use super::pages::FetchArgs;
@@ -132,12 +133,23 @@ fn by_the_paper(common: &Common, args: &MineArgs) -> Answer {
     let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
     let fetcher = pages.as_mut().map(|pages| pages as &mut dyn paper::Fetcher);
     let valid = run_mine(mine, fetcher, &mut out)?;
+    out.flush()?;
+    let asked = pages.map(|pages| pages.asked).unwrap_or_default();
+    asked.check()?;
     if let Some(file) = &args.rules {
         let sites = valid.into_iter().map(|(site, rules)| PaperSite { site, rules }).collect();
         let rules = PaperFile { paper: 1, rounds, sites };
         super::write(file, &serde_json::to_vec_pretty(&rules)?)?;
     }
+    tell(&asked);
     Ok(Exit::Complete)
+}
+
+/// Says what could not be fetched, if there is something.
+fn tell(asked: &Asked) {
+    if let Some(line) = asked.line() {
+        eprintln!("{line}");
+    }
 }
 
 fn ours(common: &Common, args: &MineArgs) -> Answer {
@@ -173,7 +185,8 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         settings.validate.probes_on_request = 0;
     }
     let report = learn(observations, fetcher, settings, super::now())?;
-    let requests = pages.map_or(0, |pages| pages.requests);
+    let (requests, asked) = pages.map(|pages| (pages.requests, pages.asked)).unwrap_or_default();
+    asked.check()?;
     if let Some(file) = &args.rules {
         super::write(file, &serde_json::to_vec_pretty(&report.book.export())?)?;
     }
@@ -193,6 +206,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
             map.insert("canonical".to_owned(), Value::Object(canonical.collect()));
         }
         println!("{object}");
+        tell(&asked);
         return Ok(Exit::Complete);
     }
     let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
@@ -212,6 +226,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
         writeln!(out, "{url}\t{key}")?;
     }
     out.flush()?;
+    tell(&asked);
     Ok(Exit::Complete)
 }
 

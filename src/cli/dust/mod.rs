@@ -1,6 +1,7 @@
 //! `crawler dust`: rules by which different URLs lead to the same text, outside of a crawl's run.
 
 mod apply;
+mod asked;
 mod constants;
 mod decide;
 mod exchange;

@@ -1,6 +1,6 @@
 //! Fetching pages for proofs: through a proxy on loopback, or from the sites themselves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, hash_map};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,8 @@ use clap::Args;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::look::{self, Bench};
-use super::super::wire::Wire;
+use super::super::wire::{Wire, said, unresolved};
+use super::asked::{Asked, Missing, Reason};
 use super::texts::{SAMPLE, Texts};
 use super::{Exit, Failed};
 use crate::clock::{Clock, Span, Timestamp};
@@ -70,28 +71,46 @@ impl Live {
         !url.has_bad_port() && self.filter.excludes(url).is_none()
     }
 
-    async fn robots(&self, url: &CrawlUrl) -> Result<robots::Entry, Failed> {
+    async fn robots(&self, url: &CrawlUrl) -> Result<Robots, Failed> {
         self.heed(&url.host())?;
-        Ok(self.wire.robots(url, |host| self.heed(host)).await?.entry)
+        let entry = self.wire.robots(url, |host| self.heed(host)).await?.entry;
+        let mut withheld = None;
+        if entry.is_withheld() {
+            let (reason, why) = match self.wire.resolve(&url.host()).await {
+                Err(failure) => (Reason::Address, unresolved(&failure)),
+                Ok(_) => (Reason::Robots, entry.allows(url).reason),
+            };
+            let why = format!("{}: {why}", url.host());
+            tracing::warn!(%url, why, "not asked");
+            withheld = Some(Missing { reason, why });
+        }
+        Ok(Robots { entry, withheld })
     }
+}
+
+/// The robots.txt of an origin.
+struct Robots {
+    entry: robots::Entry,
+    /// Why it could not be had, where all is disallowed by that.
+    withheld: Option<Missing>,
 }
 
 /// Fetches pages one after the other, redirects followed.
 pub(super) struct Pages {
     runtime: tokio::runtime::Runtime,
     way: Way,
-    robots: HashMap<Origin, robots::Entry>,
+    robots: HashMap<Origin, Robots>,
     texts: Texts,
     /// Requests made, redirects and samples included.
     pub(super) requests: u64,
+    /// URLs asked for, and what came of them.
+    pub(super) asked: Asked,
 }
 
 /// Where the redirects of a URL end.
 enum Shown {
     Page(CrawlUrl, Box<Answer>),
-    Gone,
-    Forbidden,
-    Unavailable,
+    Missing(Missing),
 }
 
 impl FetchArgs {
@@ -130,7 +149,8 @@ impl FetchArgs {
                 },
             }
         };
-        Ok(Some(Pages { runtime, way, robots: HashMap::new(), texts, requests: 0 }))
+        let (robots, asked) = (HashMap::new(), Asked::default());
+        Ok(Some(Pages { runtime, way, robots, texts, requests: 0, asked }))
     }
 
     /// A proxy must be on this machine: it serves a model or an archive, and owes nobody a rest.
@@ -177,48 +197,85 @@ impl Pages {
         }
     }
 
+    /// Follows the redirects of a URL, and counts what came of it.
     fn follow(&mut self, url: &CrawlUrl) -> Shown {
+        let shown = self.end_of(url);
+        match &shown {
+            Shown::Page(..) => self.asked.count_page(),
+            Shown::Missing(missing) => self.asked.count_missing(missing),
+        }
+        shown
+    }
+
+    fn end_of(&mut self, url: &CrawlUrl) -> Shown {
         let mut url = url.clone();
         for _ in 0..=HOPS_MAX {
-            if self.is_forbidden(&url) {
-                return Shown::Forbidden;
+            if let Some(missing) = self.refusal(&url) {
+                return Shown::Missing(missing);
             }
-            let Some(answer) = self.get(&url) else { return Shown::Unavailable };
+            let answer = match self.get(&url) {
+                Ok(answer) => answer,
+                Err(missing) => return Shown::Missing(missing),
+            };
             let location =
                 answer.header_url("location").filter(|_| (300..400).contains(&answer.status));
-            match (location.and_then(|to| url.join(&to).ok()), answer.status) {
-                (Some(next), _) => url = next,
-                (None, 200..=299) => return Shown::Page(url, Box::new(answer)),
-                (None, 429 | 500..=599) => return Shown::Unavailable,
-                (None, _) => return Shown::Gone,
-            }
-        }
-        Shown::Gone
-    }
-
-    fn is_forbidden(&mut self, url: &CrawlUrl) -> bool {
-        let Way::Live(live) = &self.way else { return false };
-        if !live.may_ask(url) {
-            return true;
-        }
-        let origin = url.origin();
-        if !self.robots.contains_key(&origin) {
-            self.requests += 1;
-            match self.runtime.block_on(live.robots(url)) {
-                Ok(entry) => self.robots.insert(origin.clone(), entry),
-                Err(why) => {
-                    tracing::warn!(%url, why = why.line, "not asked");
-                    return true;
+            let reason = match (location.and_then(|to| url.join(&to).ok()), answer.status) {
+                (Some(next), _) => {
+                    url = next;
+                    continue;
                 }
+                (None, 200..=299) => return Shown::Page(url, Box::new(answer)),
+                (None, 404 | 410) => Reason::Gone,
+                (None, status) => Reason::Status(status),
             };
+            let why = format!("{url} answered {}", answer.status);
+            return Shown::Missing(Missing { reason, why });
         }
-        !self.robots.get(&origin).is_some_and(|entry| entry.is_allowed(url))
+        let why = format!("{url} is what the last of {HOPS_MAX} redirects leads to");
+        Shown::Missing(Missing { reason: Reason::Redirects, why })
     }
 
-    fn get(&mut self, url: &CrawlUrl) -> Option<Answer> {
+    /// Returns why a URL is not asked for, if it is not.
+    fn refusal(&mut self, url: &CrawlUrl) -> Option<Missing> {
+        let Way::Live(live) = &self.way else { return None };
+        if !live.may_ask(url) {
+            let why = format!("{url} is excluded, or on a port of other services");
+            return Some(Missing { reason: Reason::Excluded, why });
+        }
+        let known = match self.robots.entry(url.origin()) {
+            hash_map::Entry::Occupied(known) => known.into_mut(),
+            hash_map::Entry::Vacant(unknown) => {
+                self.requests += 1;
+                match self.runtime.block_on(live.robots(url)) {
+                    Ok(known) => unknown.insert(known),
+                    Err(failed) => {
+                        tracing::warn!(%url, why = failed.line, "not asked");
+                        return Some(Missing { reason: Reason::NotNow, why: failed.line });
+                    }
+                }
+            }
+        };
+        if known.withheld.is_some() {
+            return known.withheld.clone();
+        }
+        (!known.entry.is_allowed(url)).then(|| {
+            let why = format!("{url}: {}", known.entry.allows(url).reason);
+            Missing { reason: Reason::Disallowed, why }
+        })
+    }
+
+    fn get(&mut self, url: &CrawlUrl) -> Result<Answer, Missing> {
         self.requests += 1;
         let outcome = match &self.way {
-            Way::Live(live) => self.runtime.block_on(live.wire.get(url, Purpose::Probe)).outcome?,
+            Way::Live(live) => {
+                let got = self.runtime.block_on(live.wire.get(url, Purpose::Probe));
+                let reason = match got.resolved {
+                    Ok(_) => Reason::NotNow,
+                    Err(_) => Reason::Address,
+                };
+                let why = said(&got);
+                got.outcome.ok_or(Missing { reason, why })?
+            }
             Way::Proxy(fetch, delay) => {
                 let request = Request {
                     url: url.clone(),
@@ -235,10 +292,11 @@ impl Pages {
             }
         };
         match outcome {
-            Outcome::Answer(answer) => Some(*answer),
+            Outcome::Answer(answer) => Ok(*answer),
             Outcome::Failed(failed) => {
                 tracing::warn!(%url, failure = failed.failure.name(), detail = failed.detail);
-                None
+                let why = format!("{}: {}", failed.failure.name(), failed.detail);
+                Err(Missing { reason: Reason::of(failed.failure), why })
             }
         }
     }
@@ -259,9 +317,7 @@ impl Fetcher for Pages {
                 let is_html = extracted.kind == extract::DocumentKind::Html;
                 page_of(whole.then_some(&answer.body[..]), is_html, analysis.as_ref(), false)
             }
-            Shown::Gone => Fetched::Gone,
-            Shown::Forbidden => Fetched::Forbidden,
-            Shown::Unavailable => Fetched::Unavailable,
+            Shown::Missing(missing) => missing.reason.shows(),
         }
     }
 }

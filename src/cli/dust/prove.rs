@@ -11,7 +11,7 @@ use super::pages::FetchArgs;
 use super::rules::{row, table};
 use super::texts::Texts;
 use super::{Answer, Common, Exit, Failed};
-use crate::dust::{RuleState, prove_rules};
+use crate::dust::{Rule, RuleFile, RuleState, prove_rules};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -20,7 +20,8 @@ Examples:
   crawler dust validate rules.json --log list.tsv --fetch proxy=http://127.0.0.1:8099
 
 URLs are drawn from the log, uniformly over its parts, and fetched in both forms, also where the log
-tells no sizes. Exit code 20 if a rule is refuted.";
+tells no sizes. A rule whose pages cannot be fetched stays as it was. Exit codes: 3 no page was
+seen, 20 a rule is refuted.";
 
 /// Flags of `dust validate`.
 #[derive(Args, Debug)]
@@ -64,21 +65,33 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
     // Whoever asks for a proof grants its fetches; only a crawl keeps them to a share.
     settings.validate.probe_share_max = f64::MAX;
     let report = prove_rules(rules, observations, &mut pages, settings, super::now())?;
+    pages.asked.check()?;
     if let Some(file) = &args.rules {
-        super::write(file, &serde_json::to_vec_pretty(&report.book.export())?)?;
+        let rules = RuleFile { rules: report.rules.clone(), ..report.book.export() };
+        super::write(file, &serde_json::to_vec_pretty(&rules)?)?;
     }
-    let count = |state| report.rules.iter().filter(|rule| rule.state == state).count() as u64;
+    let answered = |rule: &&Rule| !report.unanswered.contains(&rule.id);
+    let count = |state| {
+        let rules = report.rules.iter().filter(answered);
+        rules.filter(|rule| rule.state == state).count() as u64
+    };
+    let unanswered = report.unanswered.len() as u64;
     let refuted = report
         .events
         .iter()
         .filter(|event| event.to == RuleState::Retired && event.reason.starts_with("refuted"))
         .count() as u64;
+    let not_provable = count(RuleState::Retired).saturating_sub(refuted);
+    let undecided = count(RuleState::Shadow) + unanswered;
     if common.json {
         let rules: Vec<Value> = report.rules.iter().map(row).collect::<Result<_, _>>()?;
         let report = json!({
             "rules": rules,
             "proved": count(RuleState::Enforced),
             "refuted": refuted,
+            "not_provable": not_provable,
+            "undecided": undecided,
+            "unanswered": report.unanswered,
             "probes": report.probes,
             "requests": pages.requests,
             "events": report.events,
@@ -89,15 +102,23 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
         for event in report.events.iter().filter(|event| event.to == RuleState::Retired) {
             println!("{} {}: {}", event.rule, event.text, event.reason);
         }
+        for rule in report.rules.iter().filter(|rule| !answered(rule)) {
+            println!("{} {rule}: undecided and as it was: its pages did not come", rule.id);
+        }
         println!(
-            "{} proved, {} refuted, {} undecided, {} not met in the log; {} probes, {} requests",
+            "{} proved, {} refuted, {} not provable, {} undecided, {} not met in the log; \
+             {} probes, {} requests",
             number(count(RuleState::Enforced)),
             number(refuted),
-            number(count(RuleState::Shadow) + count(RuleState::Retired) - refuted),
+            number(not_provable),
+            number(undecided),
             number(count(RuleState::Candidate)),
             number(report.probes),
             number(pages.requests)
         );
+    }
+    if let Some(line) = pages.asked.line() {
+        eprintln!("{line}");
     }
     Ok(if refuted > 0 { Exit::Verify } else { Exit::Complete })
 }

@@ -11,6 +11,7 @@ use super::super::look;
 use super::super::output::number;
 use super::apply::compile;
 use super::{Answer, Common, Exit, Failed, word};
+use crate::crawl::DustMode;
 use crate::db::families::meta;
 use crate::dust::{Rule, RuleState};
 use crate::url::CrawlUrl;
@@ -106,10 +107,12 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
             Failed::with(Exit::Usage, format!("--state {text}: write {known}"))
         })?),
     };
+    let mut is_suggested = false;
     let (rules, counters) = match &args.rules {
         Some(file) => (super::rule_file(file)?.rules, None),
         None => {
-            let config = common.load(&[])?.config;
+            let config = look::as_crawled(common)?;
+            is_suggested = config.dust_mode() == DustMode::Suggest;
             let db = look::open(&config)?;
             let counters = meta::counters(&db).context("failed to read the counters")?;
             (super::rules_of_crawl(&config, &db)?, counters)
@@ -144,6 +147,12 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
                 number(enforced as u64),
                 number(saved)
             );
+            if is_suggested && enforced > 0 {
+                println!(
+                    "They are suggested, not applied: dust.mode = \"enforce\" applies them, as \
+                     does a purpose other than `archive`."
+                );
+            }
         }
     }
     Ok(Exit::Complete)

@@ -7,6 +7,7 @@
 
 use super::line::{LineError, Parsed, number};
 use crate::dust::paper::Record;
+use crate::url::CrawlUrl;
 
 const NAME: &str = "a web-server log";
 
@@ -68,7 +69,7 @@ pub(super) fn parse(line: &str, base: Option<&str>) -> Result<Parsed, LineError>
     }
     let url = match target.as_bytes().first() {
         Some(b'/') => format!("{}{target}", origin(before, base)?),
-        _ if has_scheme(target) => target.to_owned(),
+        _ if has_scheme(target) && is_of_site(target, base) => target.to_owned(),
         _ => return Ok(Parsed::Unused),
     };
     let size = bytes.filter(|&bytes| method == "GET" && bytes > 0).map(|bytes| (bytes, bytes));
@@ -79,6 +80,14 @@ fn has_scheme(target: &str) -> bool {
     let begins =
         |scheme: &str| target.get(..scheme.len()).is_some_and(|t| t.eq_ignore_ascii_case(scheme));
     begins("http://") || begins("https://")
+}
+
+/// Returns true for a URL of the site that a log is of, as far as that was told. Anybody may ask a
+/// server for a page of another one, to learn whether it is an open proxy: a line about that is no
+/// reason to fetch from there.
+fn is_of_site(target: &str, base: Option<&str>) -> bool {
+    let site = |url: &str| CrawlUrl::parse(url).ok().map(|url| url.site());
+    base.is_none_or(|base| site(base) == site(target))
 }
 
 /// Returns scheme and host of a line: those that were given, unless the line begins with a virtual
@@ -212,8 +221,8 @@ mod tests {
         );
         check(
             "1.2.3.4 - -",
-            r#""GET http://b.example/x HTTP/1.1" 200 1"#,
-            Ok(Some(("http://b.example/x", 200, Some(1)))),
+            r#""GET http://b.site.example/x HTTP/1.1" 200 1"#,
+            Ok(Some(("http://b.site.example/x", 200, Some(1)))),
         );
     }
 
@@ -236,12 +245,21 @@ mod tests {
         check("h - -", r#""GET /a b HTTP/1.1" 200 5"#, Ok(None));
         check("h - -", r#""GET /a b" 200 5"#, Ok(None));
         check("h - -", r#""GET /a" 200 5"#, Ok(Some(("https://site.example/a", 200, Some(5)))));
-        let url = "HTTPS://b.example/x";
+        let url = "HTTPS://www.site.example/x";
         check(
             "h - -",
-            r#""GET HTTPS://b.example/x HTTP/1.1" 200 1"#,
+            r#""GET HTTPS://www.site.example/x HTTP/1.1" 200 1"#,
             Ok(Some((url, 200, Some(1)))),
         );
+    }
+
+    /// Whoever asked a public server for pages of another one made its auditor fetch them there.
+    #[test]
+    fn what_was_asked_of_another_site_is_of_no_use_where_the_site_is_told() {
+        let request = r#""GET http://b.example/x HTTP/1.1" 200 1"#;
+        check("h - -", request, Ok(None));
+        let parsed = parse(&format!("h - - {TIME} {request}"), None);
+        assert!(matches!(parsed, Ok(Parsed::Record(record)) if record.url == "http://b.example/x"));
     }
 
     #[test]
