@@ -679,13 +679,15 @@ pub(crate) fn rewrite_without(
         // Parsing changed the text (a dot segment appeared): the rules see the normal form too.
     }
     // One that drops several parameters, or was applied in several rounds, counts once.
-    let mut distinct: Vec<RuleId> = Vec::with_capacity(applied.len());
-    for rule in applied {
-        if !distinct.contains(&rule) {
-            distinct.push(rule);
+    let mut at = 1;
+    while at < applied.len() {
+        if applied[..at].contains(&applied[at]) {
+            applied.remove(at);
+        } else {
+            at += 1;
         }
     }
-    key.filter(|key| key != url).map(|key| (key, distinct))
+    key.filter(|key| key != url).map(|key| (key, applied))
 }
 
 /// The rule set in force; readers never wait.

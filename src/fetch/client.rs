@@ -113,11 +113,11 @@ impl HyperFetch {
         let is_usable = |ip| !request.fresh && (proxied || request.addresses.contains(&ip));
         if let Some(link) = self.pool.take(&origin, is_usable) {
             match self.exchange(request, &origin, link, visit).await {
-                // The server closed the connection before the request went out.
-                Err(broken) if broken.is_unsent => {}
+                // The server closed the connection before it could see the request.
+                Err(broken) if broken.unprocessed => {}
                 // A GET may be repeated (RFC 9110 §9.2.2), but two requests within milliseconds are
                 // what a server that drops them can bear least.
-                Err(broken) if broken.untouched => {
+                Err(broken) if broken.unanswered => {
                     return Err(Broken { failure: Failure::KeptClosed, ..broken });
                 }
                 outcome => return outcome,
@@ -127,7 +127,7 @@ impl HyperFetch {
         let link = self.connect(request, offer, visit).await?;
         let http2 = matches!(link.wire, Wire::Http2(_));
         match self.exchange(request, &origin, link, visit).await {
-            Err(broken) if broken.untouched && http2 => {
+            Err(broken) if broken.unprocessed && http2 => {
                 let link = self.connect(request, false, visit).await?;
                 let outcome = self.exchange(request, &origin, link, visit).await;
                 if outcome.is_ok() {
@@ -332,8 +332,7 @@ impl HyperFetch {
             }
             Ok(Err(Unanswered { error, is_unprocessed, .. })) => {
                 let broken = Broken::new(Failure::ClosedEarly, describe(&error));
-                let is_unsent = is_unprocessed;
-                return Err(Broken { blocks, untouched: is_unprocessed, is_unsent, ..broken });
+                return Err(Broken { blocks, unprocessed: is_unprocessed, ..broken });
             }
             Err(_) => return Err(Broken { blocks, ..visit.late() }),
         };
@@ -482,17 +481,18 @@ struct Broken {
     failure: Failure,
     detail: String,
     blocks: Blocks,
-    /// True if not a byte of an answer came and no limit was reached, and by HTTP/2 if the server
-    /// has not worked on it: worth another connection.
-    untouched: bool,
-    /// True if nothing was sent.
-    is_unsent: bool,
+    /// True if the server has not worked on the request, since it went not out or, in HTTP/2, since
+    /// the server says so: worth another connection at once.
+    unprocessed: bool,
+    /// True if by HTTP/1 not a byte of an answer came and no limit was reached: what the server did
+    /// is not known.
+    unanswered: bool,
 }
 
 impl Broken {
     fn new(failure: Failure, detail: String) -> Self {
         let blocks = Blocks::default();
-        Broken { failure, detail, blocks, untouched: false, is_unsent: false }
+        Broken { failure, detail, blocks, unprocessed: false, unanswered: false }
     }
 
     /// A large body for which there was no room in time: our shortage, not the host's fault.
@@ -516,10 +516,10 @@ impl Broken {
             _ if error.is_parse() => Failure::ProtocolError,
             _ => Failure::ClosedEarly,
         };
-        let untouched = failure == Failure::ClosedEarly && record.received() == 0;
+        let unanswered = failure == Failure::ClosedEarly && record.received() == 0;
         // hyper takes a request back from a connection that it finds closed.
-        let is_unsent = untouched && error.is_canceled();
-        Broken { untouched, is_unsent, ..Broken::new(failure, describe(error)) }
+        let unprocessed = unanswered && error.is_canceled();
+        Broken { unprocessed, unanswered, ..Broken::new(failure, describe(error)) }
     }
 }
 

@@ -479,6 +479,36 @@ fn file_with_bad_hash_is_refused(place: &Place, mut file: Value) {
     assert!(said.contains("`no hash`"), "{said}");
 }
 
+/// What one rule leaves may be for another one that was applied before: the steps ended there.
+#[test]
+fn the_steps_of_an_explanation_lead_to_the_key() {
+    use crawler::clock::Timestamp;
+    use crawler::dust::{Rule, RuleFile, RuleKind, RuleState, Scope, Source};
+    let place = Place::new();
+    let rule = |kind| {
+        let site = crawler::url::Site::new("f.example");
+        let mut rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+        rule.state = RuleState::Enforced;
+        rule
+    };
+    let renamed = RuleKind::Substring {
+        from: "?old=".to_owned(),
+        to: "?a=".to_owned(),
+        at_start: false,
+        at_end: false,
+    };
+    let rules = vec![rule(RuleKind::drop(vec!["a".to_owned()], None)), rule(renamed)];
+    let file = RuleFile { format: 1, version: 1, rules };
+    place.file("rules.json", &serde_json::to_string(&file).unwrap());
+    let url = "http://f.example/?a=1&old=2";
+    let explained = place.json(&["explain", "--rules", "rules.json", url]);
+    assert_eq!(explained["key"], "http://f.example/");
+    let steps = explained["steps"].as_array().unwrap();
+    let after: Vec<&str> = steps.iter().map(|step| step["after"].as_str().unwrap()).collect();
+    let want = ["http://f.example/?old=2", "http://f.example/?a=2", "http://f.example/"];
+    assert_eq!(after, want, "{explained}");
+}
+
 /// What is no URL came back changed: bytes that are no UTF-8, and a carriage return at the end.
 #[test]
 fn lines_that_are_no_url_come_back_as_they_are() {

@@ -73,13 +73,7 @@ impl Rewriter {
         match self {
             Rewriter::Ours(set) => {
                 let canonized = set.canonize_proved(&url);
-                // A rule that drops two parameters has been applied twice.
-                let mut rules: Vec<String> = Vec::new();
-                for id in canonized.rules.iter().map(ToString::to_string) {
-                    if !rules.contains(&id) {
-                        rules.push(id);
-                    }
-                }
+                let rules = canonized.rules.iter().map(ToString::to_string).collect();
                 Some((canonized.key.to_string(), rules))
             }
             Rewriter::Paper(sites, rounds) => {

@@ -166,13 +166,18 @@ pub(super) fn explain(common: &Common, args: &ExplainArgs) -> Answer {
     let canonized = set.canonize_proved(&url);
     let mut form = url.clone();
     let mut steps = Vec::new();
-    for id in &canonized.rules {
-        let Some(rule) = rules.iter().find(|rule| rule.id == *id) else { continue };
-        let after = alone(rule, &form)?;
-        // A rule that drops two parameters has been applied twice, and here at once.
-        if after != form {
-            steps.push((rule, form.to_string(), after.to_string()));
-            form = after;
+    // What one rule leaves may be for another one that was applied before.
+    for _ in 0..canonized.rules.len() {
+        for id in &canonized.rules {
+            let Some(rule) = rules.iter().find(|rule| rule.id == *id) else { continue };
+            let after = alone(rule, &form)?;
+            if after != form {
+                steps.push((rule, form.to_string(), after.to_string()));
+                form = after;
+            }
+        }
+        if form == *canonized.key {
+            break;
         }
     }
     let mut not_here = Vec::new();
