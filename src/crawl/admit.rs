@@ -14,7 +14,7 @@ use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::RuleId;
 use crate::filter::{Reason, Usage};
-use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState};
+use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState, Waiting};
 use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
@@ -412,20 +412,35 @@ impl State {
     }
 
     /// Removes the row of a lease and moves the host's floor behind it.
-    pub(super) fn take_row(&mut self, batch: &mut Batch, lease: &Lease) {
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn take_row(&mut self, batch: &mut Batch, lease: &Lease) -> Result<(), DbError> {
         if matches!(lease.waiting.errand, Errand::Robots { row: false, .. }) {
-            return;
+            return Ok(());
         }
         let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
         if lease.waiting.errand == Errand::Page {
-            self.shape.remove(lease.waiting.hops, place.priority);
+            let hops = self.hops_counted(&lease.waiting)?;
+            self.shape.remove(hops, place.priority);
         }
         if let Some(record) = self.frontier.record_mut(lease.host) {
             record.queued = record.queued.saturating_sub(1);
             let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
         }
+        Ok(())
+    }
+
+    /// Returns the hops under which a page that waits is counted: it may have been found nearer
+    /// since its row was read.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn hops_counted(&self, waiting: &Waiting) -> Result<u16, DbError> {
+        let record = urls::get(&self.db, waiting.fingerprint)?;
+        Ok(record.map_or(waiting.hops, |record| record.hops))
     }
 
     fn refuse(
@@ -436,7 +451,7 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         let mut batch = Batch::default();
-        self.take_row(&mut batch, &lease);
+        self.take_row(&mut batch, &lease)?;
         if lease.waiting.errand == Errand::Page {
             self.settle_url(&mut batch, lease.waiting.fingerprint, |record| {
                 record.state = UrlState::Refused { reason: reason.to_owned(), detail, at: now };
@@ -464,7 +479,7 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         let mut batch = Batch::default();
-        self.take_row(&mut batch, &lease);
+        self.take_row(&mut batch, &lease)?;
         let own = lease.waiting.fingerprint;
         self.stood.remove(&own);
         self.behind.hidden(own, by);

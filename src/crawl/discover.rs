@@ -8,7 +8,7 @@ use super::steer::Job;
 use super::way;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
-use crate::db::families::seen::{self, Known};
+use crate::db::families::seen::{self, Depth, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError, Family};
@@ -19,6 +19,9 @@ use crate::url::{CrawlUrl, Fingerprint};
 /// The reason of URLs in a part of a host that repeats itself for ever.
 pub(super) const TRAPPED: &str = "trap";
 pub(super) const TRAPPED_DETAIL: &str = "its part of the host brings no new text";
+
+/// The reason of URLs that lie too many links from their seeds.
+pub(super) const TOO_FAR: &str = "too-many-hops";
 
 /// A URL that was found.
 #[derive(Clone, Debug)]
@@ -110,6 +113,8 @@ impl<'l> Judged<'l> {
 /// batch: what it has of the first ones cannot be read yet.
 struct Met<'l> {
     known: HashMap<Fingerprint, Known>,
+    /// The depths of those that were known themselves before, as far as they are not changed yet.
+    depths: HashMap<Fingerprint, Depth>,
     new: HashMap<Fingerprint, New<'l>>,
 }
 
@@ -220,8 +225,9 @@ impl State {
     }
 
     /// Records a refusal, unless the URL has a record already: what one page may not lead to,
-    /// another may. A URL that is too long has none: that is told from the URL alone, and thousands
-    /// of them are a page's work, megabytes of state.
+    /// another may. One that lies too deep keeps the best way to it, by which it is judged again
+    /// when a page on that way turns out to be nearer. A URL that is too long has no record: that
+    /// is told from the URL alone, and thousands of them are a page's work, megabytes of state.
     fn refuse_found(
         &mut self,
         batch: &mut Batch,
@@ -236,16 +242,39 @@ impl State {
             return Ok(());
         }
         let own = link.url.fingerprint();
-        if !self.db.has(Family::Urls, &own.to_bytes())? {
+        let discovered = match &verdict.reason {
+            Reason::TooManyHops(_) => self.first_or_nearer(own, link, via, now)?,
+            _ => (!self.db.has(Family::Urls, &own.to_bytes())?).then_some(now),
+        };
+        if let Some(discovered) = discovered {
             let state = UrlState::Refused {
                 reason: verdict.code().to_owned(),
                 detail: verdict.reason.to_string(),
                 at: now,
             };
-            let record = new_record(link, via, depth_of(link, via), state, now);
+            let record = new_record(link, via, depth_of(link, via), state, discovered);
             urls::put(batch, &self.db, own, &record);
         }
         Ok(())
+    }
+
+    /// Returns when a URL was first found: now, or where it was refused for too many hops by a way
+    /// that leaves less room than this one. None for any other.
+    fn first_or_nearer(
+        &self,
+        own: Fingerprint,
+        link: &Link,
+        via: Option<&Via<'_>>,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, DbError> {
+        let Some(record) = urls::get(&self.db, own)? else { return Ok(Some(now)) };
+        let is_too_far =
+            matches!(&record.state, UrlState::Refused { reason, .. } if reason == TOO_FAR);
+        let limit = self.filter.settings().hops_max;
+        let (before, by_now) = ((record.hops, record.hops_max), depth_of(link, via));
+        let is_nearer = way::room(by_now, limit) > way::room(before, limit);
+        let is_better = is_too_far && record.path.ends_with(link.letter) && is_nearer;
+        Ok(is_better.then_some(record.discovered))
     }
 
     /// Records that a link leads into a part of a host that repeats itself for ever.
@@ -282,12 +311,92 @@ impl State {
         // In the order of the rows, so that neighbours are read together.
         keys.sort_unstable();
         keys.dedup();
-        let answers = seen::get_many(&self.db, &keys)?;
-        let known = keys.into_iter().zip(answers).filter_map(|(key, known)| Some((key, known?)));
-        let mut met = Met { known: known.collect(), new: HashMap::new() };
+        let answers = seen::get_many_deep(&self.db, &keys)?;
+        let (known, depths, new) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut met = Met { known, depths, new };
+        let mut untold = Vec::new();
+        for (key, answer) in keys.into_iter().zip(answers) {
+            let Some((known, depth)) = answer else { continue };
+            met.known.insert(key, known);
+            match depth {
+                Some(depth) => {
+                    met.depths.insert(key, depth);
+                }
+                None if known == Known::Itself => untold.push(key),
+                None => {}
+            }
+        }
+        self.read_depths(&untold, &mut met)?;
         for one in accepted {
             self.admit_one(batch, via, &one, version, &mut met, now)?;
         }
+        Ok(())
+    }
+
+    /// Reads the depths that the URL-seen test does not tell, if there is any limit that they could
+    /// come to.
+    fn read_depths(&self, untold: &[Fingerprint], met: &mut Met<'_>) -> Result<(), DbError> {
+        let is_limited = self.filter.settings().hops_max != 0 || self.refused_too_far();
+        if !is_limited || untold.is_empty() {
+            return Ok(());
+        }
+        for (own, record) in untold.iter().zip(urls::get_many(&self.db, untold)?) {
+            if let Some(record) = record {
+                met.depths.insert(*own, (record.hops, record.hops_max));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns true if anything was ever refused for too many hops.
+    fn refused_too_far(&self) -> bool {
+        self.reasons.contains_key(TOO_FAR)
+    }
+
+    /// Has a URL that is known take the way by which it was found now, if that leaves more room for
+    /// links than the one before. What a page led to already may come back for that.
+    fn find_nearer(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        one: &Accepted<'_>,
+        met: &mut Met<'_>,
+    ) -> Result<(), DbError> {
+        let Some(known) = met.depths.get(&one.own).copied() else { return Ok(()) };
+        let limit = self.filter.settings().hops_max;
+        let by_now = (one.hops, one.hops_max);
+        let is_nearer = |known: Depth| way::room(by_now, limit) > way::room(known, limit);
+        // What becomes of the page itself is still to be settled in this batch.
+        if !is_nearer(known) || via.is_some_and(|via| via.fingerprint == one.own) {
+            return Ok(());
+        }
+        met.depths.remove(&one.own);
+        let Some(mut record) = urls::get(&self.db, one.own)? else { return Ok(()) };
+        if !is_nearer((record.hops, record.hops_max)) {
+            return Ok(());
+        }
+        match record.state {
+            UrlState::Queued(place) => {
+                self.shape.remove(record.hops, place.priority);
+                self.shape.add(one.hops, place.priority);
+            }
+            UrlState::Done(_) if self.refused_too_far() => {
+                self.bring_back_at_last(batch, Job::Nearer);
+            }
+            UrlState::Done(_)
+            | UrlState::Refused { .. }
+            | UrlState::Failed { .. }
+            | UrlState::Suppressed { .. } => {}
+        }
+        (record.hops, record.hops_max) = by_now;
+        let path = via.map_or(String::new(), |via| way::longer(via.path, one.link.letter));
+        // A path says also what a URL is: only one plain link is as good as another.
+        if via.is_none() || (path.ends_with('L') && record.path.ends_with('L')) {
+            record.via = via.map(|via| via.fingerprint);
+            record.path = path;
+        }
+        urls::put(batch, &self.db, one.own, &record);
+        seen::put_itself(batch, &self.db, one.own, by_now);
         Ok(())
     }
 
@@ -305,7 +414,7 @@ impl State {
                 self.behind.met(one.own);
                 self.counters.known += 1;
                 self.count("known");
-                return Ok(());
+                return self.find_nearer(batch, via, one, met);
             }
             // It was met before another URL took its key over, since it can stand for nothing.
             Some(Known::By(_)) if self.has_its_place(one.own)? => {
@@ -375,7 +484,7 @@ impl State {
             self.know(batch, key, Known::By(one.own));
         }
         met.known.insert(one.own, Known::Itself);
-        self.know(batch, one.own, Known::Itself);
+        seen::put_itself(batch, &self.db, one.own, (one.hops, one.hops_max));
         self.find_in_part(&one.link.url, one.own)?;
         if self.queue_found(batch, via, one, now)? {
             self.behind.found(one.own, is_form);
@@ -519,7 +628,7 @@ impl State {
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
-        self.know(batch, one.own, Known::Itself);
+        seen::put_itself(batch, &self.db, one.own, (one.hops, one.hops_max));
         self.behind.met(by);
         self.counters.known += 1;
         self.counters.suppressed += 1;
@@ -535,14 +644,14 @@ impl State {
 }
 
 /// Returns the depth of a URL that was refused, and the limit of its seed.
-fn depth_of(link: &Link, via: Option<&Via<'_>>) -> (u16, Option<u16>) {
+fn depth_of(link: &Link, via: Option<&Via<'_>>) -> Depth {
     via.map_or((0, None), |via| (way::deeper(via.hops, link.letter), via.hops_max))
 }
 
 fn new_record(
     link: &Link,
     via: Option<&Via<'_>>,
-    (hops, hops_max): (u16, Option<u16>),
+    (hops, hops_max): Depth,
     state: UrlState,
     now: Timestamp,
 ) -> UrlRecord {
@@ -556,5 +665,75 @@ fn new_record(
         state,
         attempts: 0,
         busy: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::crawl::readmit::tests::{open, url};
+    use crate::db::MemoryEnv;
+    use crate::filter::Filter;
+
+    fn link(url: &CrawlUrl) -> Link {
+        Link { url: url.clone(), found: Found::Link, letter: 'L', nofollow: false, as_link: None }
+    }
+
+    /// The first depth held, however near the page was found later.
+    #[test]
+    fn a_url_that_waits_takes_the_way_that_leaves_most_room() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let (page, other) = (url("http://a.example/page"), url("http://a.example/other"));
+        let seeds = std::slice::from_ref(&page);
+        state.filter = Arc::new(Filter::new(&Default::default(), seeds).unwrap());
+        // Page, depth, limit; depth and limit of what is found, and from where.
+        let steps = [
+            (&page, 3, None, (4, None), &page),
+            (&other, 5, None, (4, None), &page),
+            (&other, 0, Some(9), (4, None), &page),
+            (&other, 1, None, (2, None), &other),
+            (&page, 0, Some(100), (1, Some(100)), &page),
+        ];
+        let target = url("http://a.example/target");
+        for (from, hops, hops_max, depth, by) in steps {
+            let (fingerprint, path) = (from.fingerprint(), "L");
+            let via = Via { url: from, fingerprint, path, hops, hops_max, stale: false };
+            let mut batch = Batch::default();
+            state.discover(&mut batch, &via, &[link(&target)], now).unwrap();
+            state.commit(batch, now).unwrap();
+            let record = urls::get(&state.db, target.fingerprint()).unwrap().unwrap();
+            assert_eq!((record.hops, record.hops_max), depth);
+            assert_eq!(record.via, Some(by.fingerprint()));
+            assert!(matches!(record.state, UrlState::Queued(_)));
+            let mut counted = [0; 16];
+            counted[usize::from(record.hops)] = 1;
+            assert_eq!(state.shape.by_depth, counted);
+        }
+        assert_eq!((state.counters.queued, state.counters.known), (1, 4));
+        assert!(state.changes.jobs.is_empty());
+    }
+
+    /// Of several pages that lead too deep, the one that was met first was remembered.
+    #[test]
+    fn what_lies_too_deep_keeps_the_nearest_way() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let pages = ["p", "q", "r"].map(|name| url(&format!("http://a.example/{name}")));
+        let target = url("http://a.example/target");
+        for (from, hops, want) in [(0, 150, 0), (1, 120, 1), (2, 130, 1)] {
+            let (fingerprint, path): (_, &str) = (pages[from].fingerprint(), "L");
+            let page = &pages[from];
+            let via = Via { url: page, fingerprint, path, hops, hops_max: None, stale: false };
+            let mut batch = Batch::default();
+            state.discover(&mut batch, &via, &[link(&target)], now).unwrap();
+            state.commit(batch, now).unwrap();
+            let record = urls::get(&state.db, target.fingerprint()).unwrap().unwrap();
+            assert_eq!(record.via, Some(pages[want].fingerprint()));
+        }
     }
 }

@@ -288,13 +288,15 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
         idle.then_some(if left { Ended::Parked } else { Ended::Complete })
     }
 
-    /// Takes a last look at the rules where nothing else is left: what waits for a look that never
-    /// came, as at a page of a host that is parked; what the miner still has to say; whether what
-    /// the rules hide is still what they say, and what would be lost with it. Returns true if there
-    /// is more to do.
+    /// Takes a last look where nothing else is left: at what was refused for too many hops, if some
+    /// of it is near enough by now; and at the rules: what waits for a look that never came, as at
+    /// a page of a host that is parked; what the miner still has to say; whether what the rules
+    /// hide is still what they say, and what would be lost with it. Returns true if there is more
+    /// to do.
     fn looks_again(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
         self.state.give_up_looks(now)?;
-        Ok(self.state.hear_miner(now)?
+        Ok(self.state.take_up_last()
+            || self.state.hear_miner(now)?
             || self.state.is_readmitting()
             || self.state.check_rules(now)?
             || self.state.tell_led_to(now))

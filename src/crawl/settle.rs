@@ -6,6 +6,7 @@ use super::admit::{Admitted, REDIRECT_PATIENCE};
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence, evidence_of, fetched_of};
+use super::explain::nearest;
 use super::learn::News;
 use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
@@ -15,6 +16,7 @@ use super::repeats::Standing;
 use super::state::{PendingRobots, State};
 use super::visit::{PageFacts, Visit, payload_key, retry_after, robots_outcome};
 use super::watched::Fault;
+use super::way;
 use crate::clock::Timestamp;
 use crate::content;
 use crate::content::host::HostPages;
@@ -22,12 +24,13 @@ use crate::content::soft_error::Junk;
 use crate::db::families::content as contents;
 use crate::db::families::meta::ArchivePosition;
 use crate::db::families::queue::Item;
+use crate::db::families::seen::Depth;
 use crate::db::families::{hosts, robots as robots_rows, urls};
 use crate::db::{Batch, DbError, Family};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found, Reason};
-use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState};
+use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState, Waiting};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -85,13 +88,13 @@ impl State {
         let errand = admitted.lease.waiting.errand.clone();
         match errand {
             Errand::Robots { origin, hops, .. } => {
-                self.take_row(&mut batch, &admitted.lease);
+                self.take_row(&mut batch, &admitted.lease)?;
                 self.counters.robots_requests += 1;
                 self.settle_robots(&mut batch, &admitted.lease, origin, hops, &visit, now)?;
                 line.then = "done".to_owned();
             }
             Errand::Probe(number) => {
-                self.take_row(&mut batch, &admitted.lease);
+                self.take_row(&mut batch, &admitted.lease)?;
                 self.counters.probe_requests += 1;
                 let asked = &admitted.lease.waiting.url;
                 self.settle_probe(&mut batch, number, (asked, &visit), now)?;
@@ -268,10 +271,11 @@ impl State {
         change: impl FnOnce(&mut crate::frontier::UrlRecord),
     ) -> Result<(), CrawlError> {
         let waiting = &lease.waiting;
-        self.take_row(batch, lease);
+        self.take_row(batch, lease)?;
         let item = Item::Page(waiting.fingerprint);
         let place = self.enqueue(batch, lease.host, waiting.place.priority, &item)?;
-        self.shape.add(waiting.hops, place.priority);
+        let hops = self.hops_counted(waiting)?;
+        self.shape.add(hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {
             change(record);
             record.state = UrlState::Queued(place);
@@ -307,7 +311,7 @@ impl State {
             });
         }
         line.then = "failed".to_owned();
-        self.take_row(batch, &admitted.lease);
+        self.take_row(batch, &admitted.lease)?;
         let reason = failed.failure.name();
         self.settle_url(batch, waiting.fingerprint, |record| {
             record.attempts = record.attempts.saturating_add(1);
@@ -334,7 +338,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        self.take_row(batch, &admitted.lease);
+        self.take_row(batch, &admitted.lease)?;
         let Some(facts) = visit.page.as_deref() else { return Ok(()) };
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
@@ -552,17 +556,30 @@ impl State {
                 |link: &&Link| link.found == Found::Embed && link.url.as_url().query().is_none();
             links.extend(facts.links.iter().filter(is_part).cloned());
         }
+        let (hops, hops_max) = self.depth_by_now(waiting)?;
         let via = Via {
             url: &waiting.url,
             fingerprint: waiting.fingerprint,
             path: &waiting.path,
-            hops: waiting.hops,
-            hops_max: waiting.hops_max,
+            hops,
+            hops_max,
             stale: standing.repeats || standing.last || facts.repeats.is_some(),
         };
         let says = !facts.links.is_empty() && (!verdict.accept || facts.repeats.is_some());
         let reason = says.then(|| verdict.code().to_owned());
         Ok((self.discover(batch, &via, &links, now)?, reason))
+    }
+
+    /// Returns the depth of a page. Where its links would lie too deep, it is asked whether the
+    /// page, or one before it, was found nearer since its row was read.
+    fn depth_by_now(&self, waiting: &Waiting) -> Result<Depth, DbError> {
+        let depth = (waiting.hops, waiting.hops_max);
+        let limit = self.filter.settings().hops_max;
+        if way::room(depth, limit) > 0 {
+            return Ok(depth);
+        }
+        let Some(record) = urls::get(&self.db, waiting.fingerprint)? else { return Ok(depth) };
+        nearest(&self.db, &record, (record.hops, record.hops_max), limit)
     }
 
     /// Returns true where a page that is compared with another one shows parts that nothing has led
@@ -606,8 +623,13 @@ impl State {
             self.pending_robots.remove(&origin);
             return Ok(());
         }
-        let url = &lease.waiting.url;
+        let (url, page) = (&lease.waiting.url, &lease.waiting);
         let awaited = self.pending_robots.get(&origin);
+        // Behind a redirect the lease may be one of another host, and knows of no page.
+        let depth = match awaited {
+            Some(pending) if hops > 0 => pending.depth,
+            _ => (page.hops, page.hops_max),
+        };
         if hops > 0 && awaited.is_none_or(|pending| (&pending.target, pending.hops) != (url, hops))
         {
             // It came too late: the origin has been asked again meanwhile, or will be.
@@ -618,7 +640,9 @@ impl State {
             Ok(fetched) if hops == 0 => fetched.known_by(self.validators(&visit.outcome)),
             Ok(fetched) => fetched,
             Err(_) if hops >= self.robots_settings.redirects_max => FetchedRobots::Redirects,
-            Err(target) => return self.follow_robots(batch, origin, target, hops + 1, now),
+            Err(target) => {
+                return self.follow_robots(batch, origin, (target, hops + 1), depth, now);
+            }
         };
         self.pending_robots.remove(&origin);
         let previous = self.robots_of(&origin)?;
@@ -647,7 +671,7 @@ impl State {
         let declared = clean.iter().flat_map(|line| declared::clean_param(line, &origin.host));
         self.tell_declared(origin.host.site(), declared.collect());
         self.set_robots(batch, origin, entry);
-        self.discover_sitemaps(batch, lease, &sitemaps, now)
+        self.discover_sitemaps(batch, lease, depth, &sitemaps, now)
     }
 
     /// Returns the longest Crawl-delay that a robots.txt of the host asks for, on whichever port:
@@ -681,6 +705,7 @@ impl State {
         &mut self,
         batch: &mut Batch,
         lease: &Lease,
+        (hops, hops_max): Depth,
         sitemaps: &[String],
         now: Timestamp,
     ) -> Result<(), CrawlError> {
@@ -693,8 +718,8 @@ impl State {
             url,
             fingerprint: lease.waiting.fingerprint,
             path: "P",
-            hops: lease.waiting.hops,
-            hops_max: lease.waiting.hops_max,
+            hops,
+            hops_max,
             stale: false,
         };
         self.discover(batch, &via, &links, now)?;
@@ -713,8 +738,8 @@ impl State {
         &mut self,
         batch: &mut Batch,
         origin: Origin,
-        target: CrawlUrl,
-        hops: u32,
+        (target, hops): (CrawlUrl, u32),
+        depth: Depth,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let host = target.host();
@@ -740,7 +765,7 @@ impl State {
             let item = Item::Robots { url: target.to_string(), origin: origin.clone(), hops };
             self.enqueue(batch, id, 0, &item)?;
         }
-        self.pending_robots.insert(origin, PendingRobots { target, hops, since: now });
+        self.pending_robots.insert(origin, PendingRobots { target, hops, depth, since: now });
         Ok(())
     }
 
@@ -903,13 +928,14 @@ mod tests {
         let target = url("http://www.example/robots.txt");
         let origin = |n: usize| url(&format!("http://h{n}.example/")).origin();
         for n in 0..REDIRECTS_MAX {
-            let pending = PendingRobots { target: target.clone(), hops: 1, since: now };
+            let (target, depth) = (target.clone(), (0, None));
+            let pending = PendingRobots { target, hops: 1, depth, since: now };
             state.pending_robots.insert(origin(n), pending);
         }
         let follow = |state: &mut State, now: Timestamp| {
             let mut batch = Batch::default();
             let more = origin(REDIRECTS_MAX);
-            state.follow_robots(&mut batch, more, target.clone(), 1, now).unwrap();
+            state.follow_robots(&mut batch, more, (target.clone(), 1), (0, None), now).unwrap();
             state.commit(batch, now).unwrap();
         };
         follow(&mut state, now);

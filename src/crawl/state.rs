@@ -51,6 +51,8 @@ const SCOPED_MAX: usize = 1_000_000;
 pub(super) struct PendingRobots {
     pub(super) target: CrawlUrl,
     pub(super) hops: u32,
+    /// That of the page that asked for it: what the file names is found from there.
+    pub(super) depth: seen::Depth,
     pub(super) since: Timestamp,
 }
 

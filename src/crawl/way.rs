@@ -2,6 +2,7 @@
 //!
 //! The gates are asked by it when a URL is found and when it is explained, so that both agree.
 
+use crate::db::families::seen::Depth;
 use crate::filter::{Candidate, Found};
 use crate::url::CrawlUrl;
 
@@ -44,13 +45,21 @@ pub(super) fn deeper(hops: u16, letter: char) -> u16 {
     hops.saturating_add(u16::from(!is_free(letter)))
 }
 
+/// Returns how many more links may lie between the seeds and what a page of this depth leads to,
+/// where `limit` is the crawl's (0 for none); less than none for what lies too deep.
+pub(super) fn room((hops, hops_max): Depth, limit: u16) -> i32 {
+    let left = |max: u16| i32::from(max) - i32::from(hops);
+    let limit = Some(limit).filter(|limit| *limit != 0);
+    limit.into_iter().chain(hops_max).map(left).min().unwrap_or(i32::MAX)
+}
+
 /// Returns what the schedule gate is asked about a URL that was found over this path, which has at
 /// least one letter.
 pub(super) fn candidate<'a>(
     url: &'a CrawlUrl,
     via: Option<&'a CrawlUrl>,
     path: &str,
-    (hops, hops_max): (u16, Option<u16>),
+    (hops, hops_max): Depth,
     nofollow: bool,
 ) -> Candidate<'a> {
     let found = path.chars().next_back().map_or(Found::Link, found_by);
@@ -88,6 +97,19 @@ mod tests {
         assert_eq!(longer("", 'L'), "L");
         let long = longer(&"L".repeat(PATH_MAX), 'E');
         assert_eq!((long.len(), long.ends_with("LE")), (PATH_MAX, true));
+    }
+
+    #[test]
+    fn a_depth_leaves_the_room_of_the_nearer_limit() {
+        for (depth, limit, want) in [
+            ((3, None), 0, i32::MAX),
+            ((3, None), 5, 2),
+            ((3, Some(4)), 5, 1),
+            ((3, Some(9)), 5, 2),
+            ((3, Some(0)), 0, -3),
+        ] {
+            assert_eq!(room(depth, limit), want, "{depth:?} of {limit}");
+        }
     }
 
     #[test]

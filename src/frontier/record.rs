@@ -27,7 +27,8 @@ pub struct Place {
 pub struct UrlRecord {
     /// The URL as found, in normal form: what is fetched.
     pub url: String,
-    /// The page it was first found on; none for seeds.
+    /// The page it was found on, by the way that leaves most room for links from here; none for
+    /// seeds.
     pub via: Option<Fingerprint>,
     /// Discovery path: one letter per hop from the seed (`L` link, `E` embed, `R` redirect, `I`
     /// inferred, `P` prerequisite, `M` sitemap, `S` synthesized, `X` speculative), at most the last

@@ -417,6 +417,107 @@ async fn a_seed_with_few_hops_begins_at_depth_0_whatever_the_limit_of_the_crawl(
     assert_eq!(crawled.refusal("http://a.test/1"), "too-many-hops");
 }
 
+/// The first depth held: what a fast host had found far away stayed there, and so did all behind
+/// it, when a slow one led to it at once.
+#[tokio::test(start_paused = true)]
+async fn a_page_that_is_found_nearer_later_leads_as_far_as_from_there() {
+    for (limit, last, beyond) in [(2, "/2", "/3"), (3, "/3", "/4")] {
+        let mut world = empty();
+        world.filter.hops_max = limit;
+        let seeds = ["http://a.test/", "http://slow.test/"];
+        let from = seeds.map(|text| seed(text, None)).to_vec();
+        let crawled = world
+            .scripted_at(START, from, Vec::new(), |url| match (url.host_str(), url.path()) {
+                ("slow.test", "/robots.txt") => robots("User-agent: *\nCrawl-delay: 60\n"),
+                ("slow.test", "/") => Page::text("slow", &["http://a.test/hub"]),
+                ("a.test", "/") => Page::text("home", &["/way"]),
+                ("a.test", "/way") => Page::text("way", &["/hub"]),
+                ("a.test", "/hub") => Page::text("hub", &["/2"]),
+                ("a.test", "/2") => Page::text("two", &["/3"]),
+                ("a.test", "/3") => Page::text("three", &["/4"]),
+                _ => Page::Missing,
+            })
+            .await;
+        let at = |url: &str| crawled.asked.iter().position(|asked| asked == url);
+        assert!(at("http://a.test/hub") < at("http://slow.test/"), "{:?}", crawled.asked);
+        assert!(crawled.was_asked(&format!("http://a.test{last}")), "{:?}", crawled.asked);
+        assert_eq!(crawled.record(&format!("http://a.test{last}")).hops, limit);
+        assert_eq!(crawled.record("http://a.test/hub").hops, 1);
+        assert_eq!(crawled.refusal(&format!("http://a.test{beyond}")), "too-many-hops");
+        crawled.is_explained(&world, &seeds);
+    }
+}
+
+/// The limit of a seed held also for those who came to it from another one.
+#[tokio::test(start_paused = true)]
+async fn a_seed_with_few_hops_is_no_end_for_who_comes_from_another_seed() {
+    let both = [("http://a.test/news", Some(0)), ("http://a.test/", None)];
+    for order in [[0, 1], [1, 0]] {
+        let world = empty();
+        let seeds = order.map(|n| both[n]);
+        let from = seeds.map(|(text, hops_max)| seed(text, hops_max)).to_vec();
+        let crawled = world
+            .scripted_at(START, from, Vec::new(), |url| match url.path() {
+                "/" => Page::text("home", &["/news"]),
+                "/news" => Page::text("news", &["/story"]),
+                "/story" => Page::text("story", &[]),
+                _ => Page::Missing,
+            })
+            .await;
+        assert!(crawled.was_asked("http://a.test/story"), "{:?}", crawled.asked);
+        assert_eq!(crawled.fetches("http://a.test/news"), 1, "{:?}", crawled.asked);
+        crawled.is_explained(&world, &seeds.map(|(text, _)| text));
+    }
+}
+
+/// Links that a seed's limit had refused stayed refused when the limit was taken away, or when the
+/// page that led to them was made a seed itself.
+#[tokio::test(start_paused = true)]
+async fn what_other_seeds_bring_near_enough_comes_back() {
+    let script = |url: &CrawlUrl| match url.path() {
+        "/" => Page::text("home", &["/1"]),
+        "/1" => Page::text("one", &["/2"]),
+        "/2" => Page::text("two", &[]),
+        _ => Page::Missing,
+    };
+    let later = START.plus(std::time::Duration::from_secs(3600));
+    for next in [seed("http://a.test/", None), seed("http://a.test/1", Some(1))] {
+        let world = empty();
+        let first = vec![seed("http://a.test/", Some(1))];
+        let first = world.scripted_at(START, first, Vec::new(), script).await;
+        assert_eq!(first.refusal("http://a.test/2"), "too-many-hops");
+        drop(first);
+        let second = world.scripted_at(later, vec![next], Vec::new(), script).await;
+        assert!(second.was_asked("http://a.test/2"), "{:?}", second.asked);
+        assert!(!second.was_asked("http://a.test/1"), "{:?}", second.asked);
+        second.is_explained(&world, &["http://a.test/"]);
+    }
+}
+
+/// Behind a redirect to another host it was forgotten from which page robots.txt was asked for:
+/// what the file names had no limit.
+#[tokio::test(start_paused = true)]
+async fn a_seed_with_few_hops_holds_for_sitemaps_of_a_robots_txt_that_lies_elsewhere() {
+    for (hops_max, is_asked) in [(Some(0), false), (Some(1), true)] {
+        let world = empty();
+        let from = seed("http://a.test/", hops_max);
+        let crawled = world
+            .scripted_from(from, Vec::new(), |url| match (url.host_str(), url.path()) {
+                ("a.test", "/robots.txt") => Page::Moved("http://b.test/robots.txt"),
+                ("b.test", "/robots.txt") => robots("Sitemap: http://a.test/sm.xml\n"),
+                ("a.test", "/") => Page::text("home", &[]),
+                ("a.test", "/sm.xml") => typed("text/xml", urlset(&["http://a.test/listed"])),
+                _ => Page::Missing,
+            })
+            .await;
+        assert!(crawled.was_asked("http://b.test/robots.txt"), "{:?}", crawled.asked);
+        let sitemap = "http://a.test/sm.xml";
+        assert_eq!(crawled.was_asked(sitemap), is_asked, "{:?}", crawled.asked);
+        let refused = if is_asked { "http://a.test/listed" } else { sitemap };
+        assert_eq!(crawled.refusal(refused), "too-many-hops");
+    }
+}
+
 /// The directives of a page were read only where its links were looked for.
 #[tokio::test(start_paused = true)]
 async fn a_page_that_says_noarchive_is_obeyed_also_where_no_links_are_looked_for() {

@@ -6,14 +6,18 @@ use super::Judges;
 use crate::clock::Timestamp;
 use crate::crawl::learned;
 use crate::crawl::way;
-use crate::db::families::seen;
+use crate::db::families::seen::{self, Depth};
 use crate::db::families::{meta, robots as robots_rows, urls};
 use crate::db::{Db, DbError};
 use crate::dust::{Evidence, Rule, RuleBook, RuleState, Source};
-use crate::filter::{Candidate, Filter, Usage, Verdict};
+use crate::filter::{Candidate, Filter, Reason, Usage, Verdict};
 use crate::frontier::{HostRecord, UrlRecord, UrlState};
 use crate::robots;
 use crate::url::CrawlUrl;
+
+/// Pages before a URL that are asked for a nearer way to it: more than there are between a seed and
+/// what the usual limit lets in, with some redirects.
+const WAY_MAX: usize = 256;
 
 /// The verdict of a gate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -184,15 +188,17 @@ pub(super) fn schedule_gate(
     Ok(as_found(db, judges.filter, url, record)?.0.into())
 }
 
-/// Asks the schedule gate about a URL of the ledger as it was found; returns also its depth.
+/// Asks the schedule gate about a URL of the ledger as it was found, by the way that its page has
+/// by now; returns also its depth.
 pub(in crate::crawl) fn as_found(
     db: &Db,
     filter: &Filter,
     url: &CrawlUrl,
     record: &UrlRecord,
-) -> Result<(Verdict, u16), DbError> {
+) -> Result<(Verdict, Depth), DbError> {
     let Some(via) = record.via else {
-        return Ok((filter.schedule(&Candidate::seed(url)), record.hops));
+        let depth = (record.hops, record.hops_max);
+        return Ok((filter.schedule(&Candidate::seed(url)), depth));
     };
     let before = urls::get(db, via)?;
     // What robots.txt lists was found on a page that has no record of its own.
@@ -204,16 +210,49 @@ pub(in crate::crawl) fn as_found(
         UrlState::Refused { reason, .. } if reason == "link-nofollow"
     );
     // Ledgers of before have no depth of a refused URL.
-    let hops = match (&record.state, &before) {
+    let depth = match (&record.state, &before) {
         (UrlState::Refused { .. }, Some(before)) => {
-            way::deeper(before.hops, record.path.chars().next_back().unwrap_or('L'))
+            (before.hops.saturating_add(links_of(record)), before.hops_max)
         }
-        _ => record.hops,
+        _ => (record.hops, record.hops_max),
     };
-    let depth = (hops, record.hops_max);
     let via = via_url.as_ref();
-    let candidate = way::candidate(url, via, &record.path, depth, refused_for_nofollow);
-    Ok((filter.schedule(&candidate), hops))
+    let ask = |depth: Depth| {
+        filter.schedule(&way::candidate(url, via, &record.path, depth, refused_for_nofollow))
+    };
+    let verdict = ask(depth);
+    if !matches!(verdict.reason, Reason::TooManyHops(_)) {
+        return Ok((verdict, depth));
+    }
+    let depth = nearest(db, record, depth, filter.settings().hops_max)?;
+    Ok((ask(depth), depth))
+}
+
+/// Returns this depth of a URL of the ledger or, where that leaves more room under the crawl's
+/// limit, the one that the pages before it give it: some may have been found nearer since.
+pub(in crate::crawl) fn nearest(
+    db: &Db,
+    record: &UrlRecord,
+    known: Depth,
+    limit: u16,
+) -> Result<Depth, DbError> {
+    let (mut best, mut via, mut links) = (known, record.via, links_of(record));
+    for _ in 0..WAY_MAX {
+        let Some(page) = via else { break };
+        let Some(before) = urls::get(db, page)? else { break };
+        let depth = (before.hops.saturating_add(links), before.hops_max);
+        if way::room(depth, limit) > way::room(best, limit) {
+            best = depth;
+        }
+        links = links.saturating_add(links_of(&before));
+        via = before.via;
+    }
+    Ok(best)
+}
+
+/// Returns the links of the last hop of a path: one, or none.
+fn links_of(record: &UrlRecord) -> u16 {
+    way::deeper(0, record.path.chars().next_back().unwrap_or('L'))
 }
 
 pub(super) fn fetch_gate(

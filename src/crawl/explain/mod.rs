@@ -26,8 +26,8 @@ use crate::url::CrawlUrl;
 
 pub use forecast::Forecast;
 use forecast::Gates;
-pub(super) use judged::as_found;
 pub use judged::{Applied, Gate, RobotsSaid, RulesSaid};
+pub(super) use judged::{as_found, nearest};
 pub use parts::PartSaid;
 pub use stored::{HostSaid, LineOf, Seen, State};
 pub(super) use words::time;

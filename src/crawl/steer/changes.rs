@@ -45,6 +45,9 @@ pub enum Job {
     /// Bring back what the filter refused and lets pass by now. No order leaves this: it follows
     /// from other seeds, or another scope, than those of the run before.
     Refilter,
+    /// Bring back what was refused for too many hops and is near enough by now. No order leaves
+    /// this: it follows from a nearer way to a page that was fetched before.
+    Nearer,
     /// Let nothing stand for others that showed a text which passes, and bring back what it stood
     /// for. No order leaves this: it follows from what an audit showed.
     Disown {
@@ -224,8 +227,9 @@ impl Changes {
 
     /// Returns how many orders have work left to do.
     pub fn orders_left(&self) -> usize {
-        let of_order =
-            |job: &&Job| !matches!(job, Job::Untrap | Job::Refilter | Job::Disown { .. });
+        let of_order = |job: &&Job| {
+            !matches!(job, Job::Untrap | Job::Refilter | Job::Nearer | Job::Disown { .. })
+        };
         self.jobs.iter().filter(of_order).count()
     }
 

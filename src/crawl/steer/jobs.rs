@@ -10,12 +10,12 @@ use super::changes::Job;
 use super::order::{Answer, Refusal};
 use crate::clock::Timestamp;
 use crate::crawl::admit::ROBOTS_UNREACHABLE;
-use crate::crawl::discover::{TRAPPED, TRAPPED_DETAIL};
+use crate::crawl::discover::{TOO_FAR, TRAPPED, TRAPPED_DETAIL};
 use crate::crawl::error::CrawlError;
 use crate::crawl::explain::as_found;
 use crate::crawl::state::State;
 use crate::db::families::queue::{self, Item};
-use crate::db::families::seen::Known;
+use crate::db::families::seen;
 use crate::db::families::urls;
 use crate::db::{Batch, Db, DbError};
 use crate::filter::{Filter, Reason, Usage};
@@ -158,7 +158,8 @@ impl State {
             | Job::Budget
             | Job::Forgive { .. }
             | Job::Untrap
-            | Job::Refilter => self.bring_back_some(&mut running, now)?,
+            | Job::Refilter
+            | Job::Nearer => self.bring_back_some(&mut running, now)?,
             Job::Disown { names } => {
                 let mut batch = Batch::default();
                 let (next, urls) = self.disown_some(&mut batch, &running.cursor, &names)?;
@@ -263,6 +264,27 @@ impl State {
         }
     }
 
+    /// Leaves work for the time when there is nothing else to do, and at the latest for the next
+    /// run: it looks through the whole ledger, and any page may ask for it.
+    pub(in crate::crawl) fn bring_back_at_last(&mut self, batch: &mut Batch, job: Job) {
+        if self.jobs.0.iter().any(|running| running.job == job) {
+            self.bring_back_later(batch, job);
+        } else if !self.changes.jobs.contains(&job) {
+            self.changes.ask(job);
+            self.keep_changes(batch);
+        }
+    }
+
+    /// Begins the work that was left for the time when there is nothing else to do; returns true if
+    /// there is any.
+    pub(in crate::crawl) fn take_up_last(&mut self) -> bool {
+        let is_left = self.jobs.is_empty() && self.changes.jobs.contains(&Job::Nearer);
+        if is_left {
+            self.jobs.add(Job::Nearer, Answer::default(), None);
+        }
+        is_left
+    }
+
     /// Puts a URL that was refused, or failed with its host, back into the frontier, if every gate
     /// lets it pass by now.
     fn bring_back(
@@ -273,7 +295,7 @@ impl State {
         now: Timestamp,
     ) -> Result<bool, CrawlError> {
         let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        let (verdict, hops) = as_found(&self.db, &self.filter, &url, &record)?;
+        let (verdict, (hops, hops_max)) = as_found(&self.db, &self.filter, &url, &record)?;
         if !verdict.accept {
             // What a link said is known by the reasons of this gate alone, so one of them stays;
             // but of patterns the ledger must name the one that refuses by now.
@@ -316,11 +338,11 @@ impl State {
         let rank = Rank { hops, belongs: record.path.ends_with(['E', 'R']), stale: false };
         let place = self.enqueue(batch, host, priority(rank), &Item::Page(own))?;
         self.shape.add(hops, place.priority);
-        record.hops = hops;
+        (record.hops, record.hops_max) = (hops, hops_max);
         record.attempts = 0;
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, own, &record);
-        self.know(batch, own, Known::Itself);
+        seen::put_itself(batch, &self.db, own, (hops, hops_max));
         self.counters.queued += 1;
         self.count("restored");
         Ok(true)
@@ -422,6 +444,7 @@ fn is_meant(job: &Job, record: &UrlRecord) -> bool {
         Job::Budget => BUDGETS.contains(&reason),
         Job::Untrap => reason == TRAPPED,
         Job::Refilter => Reason::is_of_schedule(reason),
+        Job::Nearer => reason == TOO_FAR,
         Job::Forgive { host } => {
             [TRAPPED, GIVEN_UP, ROBOTS_UNREACHABLE].contains(&reason)
                 && CrawlUrl::parse(&record.url).is_ok_and(|url| url.host_str() == host)
@@ -437,9 +460,12 @@ fn finished(job: &Job, count: Count, answer: Answer) -> Answer {
     };
     let text = match job {
         Job::Drop { .. } => format!("{}: {urls} that waited left the queue", answer.text),
-        Job::Include { .. } | Job::Budget | Job::Forgive { .. } | Job::Untrap | Job::Refilter => {
-            format!("{}; {urls} came back into the queue", answer.text)
-        }
+        Job::Include { .. }
+        | Job::Budget
+        | Job::Forgive { .. }
+        | Job::Untrap
+        | Job::Refilter
+        | Job::Nearer => format!("{}; {urls} came back into the queue", answer.text),
         Job::Disown { .. } => format!("{}; {urls} stand for others no more", answer.text),
     };
     Answer { text, count: Some(count), ..answer }

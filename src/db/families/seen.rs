@@ -1,7 +1,10 @@
 //! `seen`: the exact URL-seen test.
 //!
-//! key = fingerprint of a key URL (16 bytes) · value = empty if the URL itself was accepted, or the
-//! fingerprint (16 bytes) of the URL that stands for this key under a rule.
+//! key = fingerprint of a key URL (16 bytes) · value = the depth of the URL if it was accepted
+//! itself, or the fingerprint (16 bytes) of the URL that stands for this key under a rule.
+//!
+//! A depth is the links from the seed (u16) and, where the seed has a limit of its own, the most
+//! that there may be (u16); empty where it stands in the ledger alone.
 
 use crate::db::{Batch, Db, DbError, Family};
 use crate::url::Fingerprint;
@@ -14,6 +17,9 @@ pub enum Known {
     /// Another URL stands for it.
     By(Fingerprint),
 }
+
+/// Links from the seed, and the most that there may be, where the seed has a limit of its own.
+pub type Depth = (u16, Option<u16>);
 
 impl Known {
     /// Returns the URL that stands for a key of which this is known.
@@ -30,9 +36,22 @@ impl Known {
 /// # Errors
 /// Returns what the database says.
 pub fn get_many(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Known>>, DbError> {
+    let found = get_many_deep(db, keys)?;
+    Ok(found.into_iter().map(|found| found.map(|(known, _)| known)).collect())
+}
+
+/// Returns what is known of several keys, with the depths of those that are known themselves.
+///
+/// # Errors
+/// Returns what the database says.
+pub fn get_many_deep(
+    db: &Db,
+    keys: &[Fingerprint],
+) -> Result<Vec<Option<(Known, Option<Depth>)>>, DbError> {
     let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_bytes()).collect();
     let values = db.get_many(Family::Seen, &bytes)?;
-    Ok(values.into_iter().map(|value| value.map(|value| known(&value))).collect())
+    let decode = |value: Vec<u8>| (known(&value), depth(&value));
+    Ok(values.into_iter().map(|value| value.map(decode)).collect())
 }
 
 /// Returns what is known of a key.
@@ -48,10 +67,53 @@ fn known(value: &[u8]) -> Known {
         .map_or(Known::Itself, |bytes| Known::By(Fingerprint(u128::from_be_bytes(bytes))))
 }
 
+fn depth(value: &[u8]) -> Option<Depth> {
+    match *value {
+        [a, b] => Some((u16::from_be_bytes([a, b]), None)),
+        [a, b, c, d] => Some((u16::from_be_bytes([a, b]), Some(u16::from_be_bytes([c, d])))),
+        _ => None,
+    }
+}
+
+/// Notes that a URL is known itself, at this depth.
+pub fn put_itself(batch: &mut Batch, db: &Db, own: Fingerprint, (hops, hops_max): Depth) {
+    let mut value = hops.to_be_bytes().to_vec();
+    value.extend(hops_max.into_iter().flat_map(u16::to_be_bytes));
+    batch.put_raw(db, Family::Seen, &own.to_bytes(), &value);
+}
+
 /// Notes what is known of a key.
 pub fn put(batch: &mut Batch, db: &Db, key: Fingerprint, known: Known) {
     match known {
         Known::Itself => batch.put_raw(db, Family::Seen, &key.to_bytes(), &[]),
         Known::By(by) => batch.put_raw(db, Family::Seen, &key.to_bytes(), &by.to_bytes()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::MemoryEnv;
+
+    #[test]
+    fn a_depth_is_read_as_it_was_noted_and_may_be_missing() {
+        let env = MemoryEnv::new().unwrap();
+        let db = Db::open_in_memory("/state".as_ref(), &Default::default(), &env).unwrap();
+        let keys = [1, 2, 3, 4, 5].map(Fingerprint);
+        let mut batch = Batch::default();
+        put_itself(&mut batch, &db, keys[0], (300, None));
+        put_itself(&mut batch, &db, keys[1], (2, Some(515)));
+        put(&mut batch, &db, keys[2], Known::Itself);
+        put(&mut batch, &db, keys[3], Known::By(keys[0]));
+        db.commit(batch).unwrap();
+        let want = [
+            Some((Known::Itself, Some((300, None)))),
+            Some((Known::Itself, Some((2, Some(515))))),
+            Some((Known::Itself, None)),
+            Some((Known::By(keys[0]), None)),
+            None,
+        ];
+        assert_eq!(get_many_deep(&db, &keys).unwrap(), want);
+        assert_eq!(get(&db, keys[1]).unwrap(), Some(Known::Itself));
     }
 }
