@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
-use super::state::State;
+use super::state::{PendingRobots, State};
 use super::tally::Due;
 use crate::clock::Timestamp;
 use crate::db::families::hosts::{self, LeaseRecord};
@@ -12,17 +12,24 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::RuleId;
+use crate::dust::{Fetched, RuleId};
 use crate::filter::{Reason, Usage};
-use crate::frontier::{Errand, HostId, Lease, PRIORITIES, UrlState, Waiting};
+use crate::frontier::{
+    Active, Errand, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, UrlState,
+    Waiting,
+};
 use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
 
 /// How long a host waits for another host to answer for its robots.txt before it looks again.
 const REDIRECT_POLL: Duration = Duration::from_secs(10);
 
-/// How long a redirected robots.txt may take before it counts as no answer.
-pub(super) const REDIRECT_PATIENCE: Duration = Duration::from_secs(600);
+/// The longest that it waits so, as it does for one that must rest: that may be let go on earlier.
+const REDIRECT_POLL_MAX: Duration = Duration::from_secs(600);
+
+/// How long a redirected robots.txt may take before it counts as no answer. The host that it leads
+/// to may be closed for most of a day, or rest for a whole one, and then must have its turn.
+pub(super) const REDIRECT_PATIENCE: Duration = Duration::from_secs(26 * 3600);
 
 /// How long an answer on one port speaks for a host that does not answer on another. Longer, and a
 /// machine that is gone would be asked for each of its URLs on the other port.
@@ -85,6 +92,9 @@ impl State {
         if let Some(opens) = opens.filter(|opens| *opens > now) {
             return self.hold(lease, opens, now).map(|()| None);
         }
+        if let Some((reason, detail)) = self.refused_redirect(&lease, now)? {
+            return self.refuse(lease, reason, detail, now);
+        }
         match lease.waiting.errand {
             Errand::Robots { .. } => return self.start(lease, None, now).map(Some),
             Errand::Probe(number) if !self.awaits_probe(number) => {
@@ -98,7 +108,13 @@ impl State {
             return self.refuse(lease, reason.code(), reason.to_string(), now);
         }
         let origin = lease.waiting.url.origin();
-        match self.ask_robots(&lease, now)? {
+        let is_page = lease.waiting.errand == Errand::Page;
+        let leave = match self.ask_robots(&lease, now)? {
+            // What others wait for is behind it, and they may be the ones that it waits for.
+            Leave::Await(_) if is_page && self.is_asked(lease.host) => Leave::Later,
+            leave => leave,
+        };
+        match leave {
             Leave::Robots(target, hops) => {
                 let errand = Errand::Robots { origin, hops, row: false };
                 let lease = lease.exchange(&mut self.frontier, target, errand);
@@ -218,16 +234,105 @@ impl State {
                 |(target, hops)| Leave::Robots(target, hops),
             ));
         };
-        if pending.target.host_str() == url.host_str() {
+        let Some(row) = pending.row else {
             return Ok(Leave::Robots(pending.target.clone(), pending.hops));
-        }
-        if now.since(pending.since) >= REDIRECT_PATIENCE {
-            let why = format!("{} did not answer for it in time", pending.target.host_str());
-            let mut batch = Batch::default();
-            self.lose_robots(&mut batch, origin.clone(), why, now)?;
-            self.commit(batch, now)?;
-        }
+        };
+        let pending = pending.clone();
+        self.await_robots(origin, &pending, row, now)
+    }
+
+    /// Waits for the host that a robots.txt redirects to. That it rests, or stands in line, is no
+    /// failure of anybody; that it is not crawled is one, and that it takes too long: else nothing
+    /// would end the waiting.
+    fn await_robots(
+        &mut self,
+        origin: &Origin,
+        pending: &PendingRobots,
+        (host, place): (HostId, Place),
+        now: Timestamp,
+    ) -> Result<Leave, CrawlError> {
+        let name = pending.target.host_str();
+        let is_late = now.since(pending.since) >= REDIRECT_PATIENCE;
+        let why = match self.host(host)? {
+            Some(record) if record.is_open() && !is_late => {
+                let until = self.answers_at(&record, pending.since, now);
+                return Ok(Leave::Await(until));
+            }
+            Some(HostRecord {
+                status: HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. },
+                ..
+            }) => format!("it redirects to {name}, which is not crawled: {reason}"),
+            Some(_) | None => format!("{name} did not answer for it in time"),
+        };
+        let mut batch = Batch::default();
+        self.lose_robots(&mut batch, origin.clone(), why, now)?;
+        self.withdraw(&mut batch, host, place)?;
+        self.commit(batch, now)?;
         Ok(Leave::Await(now.plus(REDIRECT_POLL)))
+    }
+
+    /// Returns when to look whether a host has answered for another one, which has waited since
+    /// then: when it has rested, and ever more rarely the longer it could have answered.
+    fn answers_at(&self, record: &HostRecord, since: Timestamp, now: Timestamp) -> Timestamp {
+        let rest = self.frontier.earliest(record, now).since(now);
+        let could = now.since(since.max(record.pace.next_allowed));
+        let wait = rest.saturating_add(REDIRECT_POLL).max(could / 4);
+        now.plus(wait.min(REDIRECT_POLL_MAX))
+    }
+
+    /// Returns why the robots.txt that another host's redirects to is not asked for by now; that
+    /// host has to do without it.
+    fn refused_redirect(
+        &mut self,
+        lease: &Lease,
+        now: Timestamp,
+    ) -> Result<Option<(&'static str, String)>, CrawlError> {
+        let Errand::Robots { origin, hops, row: true } = &lease.waiting.errand else {
+            return Ok(None);
+        };
+        let url = &lease.waiting.url;
+        if !self.awaits_robots(origin, url.as_str(), *hops) {
+            return Ok(Some(("stale-robots", "nobody waits for it any more".to_owned())));
+        }
+        let Some(reason) = self.excludes_host_of(url) else { return Ok(None) };
+        let why = format!("it redirects to {}, which is not asked: {reason}", url.host());
+        let mut batch = Batch::default();
+        self.lose_robots(&mut batch, origin.clone(), why, now)?;
+        self.commit(batch, now)?;
+        Ok(Some((reason.code(), reason.to_string())))
+    }
+
+    /// Returns true if another host waits for a robots.txt of this one.
+    fn is_asked(&self, host: HostId) -> bool {
+        let mut rows = self.pending_robots.values().filter_map(|pending| pending.row);
+        rows.any(|(id, _)| id == host)
+    }
+
+    /// Takes a row out of the queue of a host, unless that is being asked, perhaps for this very
+    /// row: then it goes with its visit, or when its turn comes.
+    fn withdraw(
+        &mut self,
+        batch: &mut Batch,
+        host: HostId,
+        place: Place,
+    ) -> Result<(), CrawlError> {
+        if self.frontier.active(host).is_some_and(Active::is_in_flight) {
+            return Ok(());
+        }
+        queue::delete(batch, &self.db, host, place);
+        self.frontier.forget(host, place);
+        self.change_host(host, |record| record.queued = record.queued.saturating_sub(1))?;
+        if let Some(record) = self.frontier.drop_empty(host) {
+            self.part(batch, record, Parting::Empty)?;
+        }
+        Ok(())
+    }
+
+    /// Returns true if a host waits for what its robots.txt redirects to. A row may be of an
+    /// earlier run, whose host asks anew.
+    pub(super) fn awaits_robots(&self, origin: &Origin, target: &str, hops: u32) -> bool {
+        let pending = self.pending_robots.get(origin);
+        pending.is_some_and(|one| one.target.as_str() == target && one.hops == hops)
     }
 
     /// Counts a robots.txt as not answered, because the host that it redirects to does not answer.
@@ -461,7 +566,7 @@ impl State {
             self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
-            self.probe_forbidden(&mut batch, number, now)?;
+            self.give_up_probe(&mut batch, number, Fetched::Forbidden, now)?;
         }
         self.count(reason);
         let (record, parting) = self.frontier.skip(lease, now);
@@ -506,7 +611,20 @@ mod tests {
     use super::*;
     use crate::crawl::readmit::tests::{open, url};
     use crate::db::MemoryEnv;
+    use crate::db::families::queue::Item;
     use crate::frontier::Next;
+
+    fn next_lease(state: &mut State, now: Timestamp) -> Lease {
+        for _ in 0..10 {
+            match state.frontier.next(now) {
+                Next::Activate(priority) => state.activate(priority, now).unwrap(),
+                Next::Fill(host) => state.fill(host, now).unwrap(),
+                Next::Fetch(lease) => return lease,
+                other => panic!("{other:?}"),
+            }
+        }
+        panic!("no lease");
+    }
 
     /// Returns what is asked for on account of a probe.
     fn asked_for(probe: &str, exclude: Option<&str>) -> Option<String> {
@@ -520,19 +638,10 @@ mod tests {
         if let Some(pattern) = exclude {
             state.filter = state.filter.with_exclude(pattern).unwrap().into();
         }
-        for _ in 0..10 {
-            match state.frontier.next(now) {
-                Next::Activate(priority) => state.activate(priority, now).unwrap(),
-                Next::Fill(host) => state.fill(host, now).unwrap(),
-                Next::Fetch(lease) => {
-                    let admitted = state.admit(lease, now).unwrap();
-                    assert_eq!(state.probes.is_empty(), admitted.is_none());
-                    return admitted.map(|admitted| admitted.lease.waiting.url.to_string());
-                }
-                other => panic!("{other:?}"),
-            }
-        }
-        panic!("no lease");
+        let lease = next_lease(&mut state, now);
+        let admitted = state.admit(lease, now).unwrap();
+        assert_eq!(state.probes.is_empty(), admitted.is_none());
+        admitted.map(|admitted| admitted.lease.waiting.url.to_string())
     }
 
     /// Only pages met the gate: an excluded host went on to be asked for probes, and a redirect of
@@ -543,5 +652,123 @@ mod tests {
         assert_eq!(asked_for("http://a.example/p", Some("b.example")), Some(robots));
         assert_eq!(asked_for("http://a.example/p", Some("a.example")), None);
         assert_eq!(asked_for("http://a.example:25/p", None), None);
+    }
+
+    /// The origin whose robots.txt leads to b.example.
+    fn origin() -> Origin {
+        url("http://a.example/").origin()
+    }
+
+    /// Queues the robots.txt that it leads to; returns the host of that.
+    fn redirect(state: &mut State, now: Timestamp) -> HostId {
+        let target = url("http://b.example/robots.txt");
+        let host = state.host_id(&target.host()).unwrap();
+        let mut batch = Batch::default();
+        let item = Item::Robots { url: target.to_string(), origin: origin(), hops: 1 };
+        let place = state.enqueue(&mut batch, host, 0, &item).unwrap();
+        state.commit(batch, now).unwrap();
+        let pending = {
+            let (depth, row) = ((0, None), Some((host, place)));
+            PendingRobots { target, hops: 1, depth, since: now, row }
+        };
+        state.pending_robots.insert(origin(), pending);
+        host
+    }
+
+    /// Returns when the host that waits for it looks again.
+    fn looks_again(state: &mut State, now: Timestamp) -> Timestamp {
+        let leave = state.seek_robots(&url("http://a.example/"), &origin(), now).unwrap();
+        let Leave::Await(until) = leave else { panic!("it does not wait") };
+        assert!(until > now && until.since(now) <= REDIRECT_POLL_MAX);
+        until
+    }
+
+    /// Requires that the waiting has ended in a failure, and has left no row.
+    fn is_lost(state: &mut State, host: HostId) {
+        assert!(state.pending_robots.is_empty());
+        assert_eq!(state.robots_of(&origin()).unwrap().map(|entry| entry.failures()), Some(1));
+        assert!(queue::read(&state.db, host, &[0; PRIORITIES], 10).unwrap().0.is_empty());
+        assert_eq!(state.host(host).unwrap().map(|record| record.queued), Some(0));
+    }
+
+    /// Each ten minutes of its rest counted as a failure, and the robots.txt was asked for anew.
+    #[test]
+    fn who_waits_for_the_robots_txt_of_a_host_at_rest_waits_without_failure_but_not_for_ever() {
+        let (env, start) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), start);
+        let host = redirect(&mut state, start);
+        let rests = start.plus(Duration::from_secs(4 * 3600));
+        state.change_host(host, |record| record.pace.hold_until(rests)).unwrap();
+        let (mut now, mut looks) = (start, 0);
+        while now.since(start) < REDIRECT_PATIENCE {
+            now = looks_again(&mut state, now);
+            looks += 1;
+            assert!(state.robots_of(&origin()).unwrap().is_none());
+        }
+        assert!((100..250).contains(&looks), "{looks}");
+        looks_again(&mut state, now);
+        is_lost(&mut state, host);
+    }
+
+    #[test]
+    fn who_waits_for_the_robots_txt_of_a_host_that_is_parked_waits_no_longer() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let host = redirect(&mut state, now);
+        looks_again(&mut state, now);
+        assert!(!state.pending_robots.is_empty());
+        let parked = HostStatus::Parked { reason: "a trap".to_owned(), at: now };
+        state.change_host(host, |record| record.status = parked).unwrap();
+        looks_again(&mut state, now);
+        is_lost(&mut state, host);
+    }
+
+    /// It keeps no back queue for a row that has been taken out of it.
+    #[test]
+    fn a_host_from_which_nothing_else_is_wanted_goes_when_nobody_waits_for_it() {
+        let (env, start) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), start);
+        let host = redirect(&mut state, start);
+        let lease = next_lease(&mut state, start);
+        state.hold(lease, start.plus(REDIRECT_PATIENCE), start).unwrap();
+        assert!(state.frontier.active(host).is_some());
+        looks_again(&mut state, start.plus(REDIRECT_PATIENCE));
+        is_lost(&mut state, host);
+        assert!(state.frontier.active(host).is_none());
+    }
+
+    /// What two runs had queued was asked for twice.
+    #[test]
+    fn a_redirected_robots_txt_for_which_nobody_waits_is_not_asked_for() {
+        let now = Timestamp::from_millis(1);
+        for awaited in [true, false] {
+            let (env, logs) = (MemoryEnv::new().unwrap(), tempfile::tempdir().unwrap());
+            let mut state = open(&env, logs.path(), now);
+            redirect(&mut state, now);
+            if !awaited {
+                state.pending_robots.clear();
+            }
+            let lease = next_lease(&mut state, now);
+            let admitted = state.admit(lease, now).unwrap();
+            assert_eq!(admitted.is_some(), awaited);
+            let stale = state.reasons().get("stale-robots").copied();
+            assert_eq!(stale, (!awaited).then_some(1));
+        }
+    }
+
+    /// Whoever had waited for a host until it was excluded had it asked all the same.
+    #[test]
+    fn a_redirected_robots_txt_of_a_host_that_was_excluded_meanwhile_is_not_asked_for() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        let host = redirect(&mut state, now);
+        let lease = next_lease(&mut state, now);
+        state.filter = state.filter.with_exclude("b.example").unwrap().into();
+        assert!(state.admit(lease, now).unwrap().is_none());
+        is_lost(&mut state, host);
     }
 }

@@ -217,21 +217,19 @@ impl State {
         self.probe_came_to(batch, asker, Look::of(fetched, facts), now)
     }
 
-    /// Takes in that robots.txt, or another gate, forbids a probe.
+    /// Takes in that a probe is not fetched, and what that counts as.
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn probe_forbidden(
+    pub(super) fn give_up_probe(
         &mut self,
         batch: &mut Batch,
         number: u64,
+        shown: Fetched,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         match self.probes.remove(&number) {
-            Some(flight) => {
-                let look = Look::of(Fetched::Forbidden, None);
-                self.probe_came_to(batch, flight.asker, look, now)
-            }
+            Some(flight) => self.probe_came_to(batch, flight.asker, Look::of(shown, None), now),
             None => Ok(()),
         }
     }
@@ -403,7 +401,7 @@ impl State {
         let host = self.host_id(&url.host())?;
         let item = Item::Probe { url: url.to_string(), number };
         self.enqueue(batch, host, priority, &item)?;
-        Ok(())
+        self.drain_if_given_up(host)
     }
 
     /// Passes an operator's decision about a rule on to the miner; returns false if it is too busy

@@ -15,7 +15,7 @@ use crate::db::families::suppressed::{self, KeptBack};
 use crate::db::families::urls;
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
-use crate::frontier::{DoneState, HostRecord, HostStatus, Rank, UrlRecord, UrlState, priority};
+use crate::frontier::{DoneState, Rank, UrlRecord, UrlState, priority};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Suppressed URLs that come back in one batch.
@@ -340,12 +340,7 @@ impl State {
         record.state = UrlState::Queued(place);
         urls::put(batch, &self.db, own, &record);
         self.counters.queued += 1;
-        // On a host that is given up nobody would come for it.
-        let is_gone = |record: HostRecord| matches!(record.status, HostStatus::GivenUp { .. });
-        if self.host(host)?.is_some_and(is_gone) && !self.drain.contains(&host) {
-            self.drain.push_back(host);
-        }
-        Ok(())
+        self.drain_if_given_up(host)
     }
 }
 
@@ -362,7 +357,7 @@ pub(super) mod tests {
     use crate::db::{Db, MemoryEnv};
     use crate::dust::{LiveRules, Rule, RuleSet, Text};
     use crate::filter::Filter;
-    use crate::frontier::{Frontier, Rules};
+    use crate::frontier::{Frontier, HostStatus, Rules};
 
     /// More than any one batch brings back.
     const FORMS: usize = 1_700;

@@ -728,7 +728,7 @@ impl State {
 
     /// Returns why the host of a URL may not be asked for anything. A pattern that fits the URL
     /// alone, such as one for text files, does not speak of its robots.txt.
-    fn excludes_host_of(&self, url: &CrawlUrl) -> Option<Reason> {
+    pub(super) fn excludes_host_of(&self, url: &CrawlUrl) -> Option<Reason> {
         let home = url.join("/").ok()?;
         self.filter.excludes(url).filter(|_| self.filter.excludes(&home).is_some())
     }
@@ -742,7 +742,7 @@ impl State {
         depth: Depth,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        let host = target.host();
+        let (host, mut row) = (target.host(), None);
         if !self.has_room_for_redirect(&origin, now) {
             // It is asked once more when others have been answered.
             let id = self.host_id(&origin.host)?;
@@ -763,9 +763,10 @@ impl State {
                 return self.lose_robots(batch, origin, why, now);
             }
             let item = Item::Robots { url: target.to_string(), origin: origin.clone(), hops };
-            self.enqueue(batch, id, 0, &item)?;
+            row = Some((id, self.enqueue(batch, id, 0, &item)?));
         }
-        self.pending_robots.insert(origin, PendingRobots { target, hops, depth, since: now });
+        let pending = PendingRobots { target, hops, depth, since: now, row };
+        self.pending_robots.insert(origin, pending);
         Ok(())
     }
 
@@ -777,7 +778,7 @@ impl State {
             return true;
         }
         // Those of hosts that nobody asks for any more; a walk costs, and once a while will do.
-        if now >= self.redirects_swept.plus(REDIRECT_PATIENCE) {
+        if now >= self.redirects_swept.plus(REDIRECT_WAIT) {
             self.redirects_swept = now;
             pending.retain(|_, one| now.since(one.since) < REDIRECT_PATIENCE);
         }
@@ -929,7 +930,7 @@ mod tests {
         let origin = |n: usize| url(&format!("http://h{n}.example/")).origin();
         for n in 0..REDIRECTS_MAX {
             let (target, depth) = (target.clone(), (0, None));
-            let pending = PendingRobots { target, hops: 1, depth, since: now };
+            let pending = PendingRobots { target, hops: 1, depth, since: now, row: None };
             state.pending_robots.insert(origin(n), pending);
         }
         let follow = |state: &mut State, now: Timestamp| {

@@ -12,6 +12,7 @@ use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
 use crate::db::families::{hosts, line, queue, urls};
 use crate::db::{Batch, DbError};
+use crate::dust::Fetched;
 use crate::frontier::{
     Errand, Grouping, HostId, HostRecord, HostStatus, Lease, PRIORITIES, PUT_OFF, Parting, Place,
     Standing, UrlRecord, UrlState, Waiting, group_of_address, group_of_name,
@@ -214,9 +215,10 @@ impl State {
         let Some(active) = self.frontier.active(id) else { return Ok(()) };
         let most = self.frontier.settings().buffer.max(2);
         let (rows, more) = queue::read(&self.db, id, &active.cursors, most)?;
+        let places: Vec<Place> = rows.iter().map(|(place, _)| *place).collect();
         let waiting = self.waiting(rows)?;
         let none = waiting.is_empty();
-        self.frontier.fill(id, waiting, more);
+        self.frontier.fill(id, &places, waiting, more);
         if none && let Some(record) = self.frontier.drop_empty(id) {
             let mut batch = Batch::default();
             self.part(&mut batch, record, Parting::Empty)?;
@@ -270,7 +272,11 @@ impl State {
                 Standing::Out
             }
             Parting::Snoozed(at) => Standing::Snoozed(at),
-            Parting::Rotated => {
+            // Those that wait for its room in the group come first.
+            Parting::Rotated if line::group_head(&self.db, group)?.is_some() => {
+                Standing::InGroup(group, self.next_row())
+            }
+            Parting::Rotated | Parting::Left => {
                 let priority = self.best_priority(&record)?;
                 self.frontier.ticket_added(priority);
                 Standing::InLine(Place { priority, serial: self.next_row() })
@@ -317,6 +323,18 @@ impl State {
         Ok(line::next_waking(&self.db)?)
     }
 
+    /// Has the queue of a host emptied that is given up: nobody would come for what is put there.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn drain_if_given_up(&mut self, host: HostId) -> Result<(), DbError> {
+        let is_gone = |record: HostRecord| matches!(record.status, HostStatus::GivenUp { .. });
+        if self.host(host)?.is_some_and(is_gone) && !self.drain.contains(&host) {
+            self.drain.push_back(host);
+        }
+        Ok(())
+    }
+
     /// Marks some URLs of hosts that were given up as failed; returns true if there are more.
     ///
     /// # Errors
@@ -342,12 +360,14 @@ impl State {
             queue::delete(&mut batch, &self.db, id, *place);
             let floor = &mut floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
-            if let Item::Robots { origin, .. } = item {
+            if let Item::Robots { url, origin, hops } = item
+                && self.awaits_robots(origin, url, *hops)
+            {
                 let why = format!("it redirects to {}, which is given up", record.name);
                 self.lose_robots(&mut batch, origin.clone(), why, now)?;
             }
             if let Item::Probe { number, .. } = item {
-                self.probe_forbidden(&mut batch, *number, now)?;
+                self.give_up_probe(&mut batch, *number, Fetched::Unavailable, now)?;
             }
             if let Item::Page(fingerprint) = item
                 && let Some(mut url) = urls::get(&self.db, *fingerprint)?
@@ -454,14 +474,21 @@ mod tests {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
         let mut state = open(&env, logs.path(), now);
-        let mut batch = Batch::default();
-        let url = url("http://a.example/p");
-        let flight = ProbeFlight { asker: Asker::Rule { id: 1, is_reference: false }, hops: 0 };
-        state.enqueue_probe(&mut batch, &url, flight).unwrap();
-        state.commit(batch, now).unwrap();
+        let ask = |state: &mut State| {
+            let mut batch = Batch::default();
+            let asker = Asker::Rule { id: 1, is_reference: false };
+            let flight = ProbeFlight { asker, hops: 0 };
+            state.enqueue_probe(&mut batch, &url("http://a.example/p"), flight).unwrap();
+            state.commit(batch, now).unwrap();
+            assert_eq!(state.probes.len(), 1);
+        };
+        ask(&mut state);
         let status = HostStatus::GivenUp { reason: "gone".to_owned(), at: now };
         state.change_host(HostId(0), |record| record.status = status).unwrap();
         state.drain.push_back(HostId(0));
+        while state.drain_given_up(now).unwrap() {}
+        assert!(state.probes.is_empty(), "{:?}", state.probes);
+        ask(&mut state);
         while state.drain_given_up(now).unwrap() {}
         assert!(state.probes.is_empty(), "{:?}", state.probes);
     }

@@ -54,6 +54,8 @@ pub(super) struct PendingRobots {
     /// That of the page that asked for it: what the file names is found from there.
     pub(super) depth: seen::Depth,
     pub(super) since: Timestamp,
+    /// Where the target waits if it is of another host.
+    pub(super) row: Option<(HostId, Place)>,
 }
 
 /// The state of a crawl.

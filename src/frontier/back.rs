@@ -139,6 +139,8 @@ pub enum Parting {
     Empty,
     /// Its session is over; it goes to the end of a front queue.
     Rotated,
+    /// It belongs to another group than was known; it goes to the end of a front queue.
+    Left,
     /// It rests so long that another host uses its back queue.
     Snoozed(Timestamp),
     /// It is parked or given up.
@@ -360,12 +362,13 @@ impl Frontier {
         }
     }
 
-    /// Adds rows that were read for a host; `more` says whether others are left on disk.
-    pub fn fill(&mut self, id: HostId, rows: Vec<Waiting>, more: bool) {
+    /// Adds rows that were read for a host, at these places; `more` says whether others are left on
+    /// disk. A place whose row makes no sense is passed over, so that reading comes to an end.
+    pub fn fill(&mut self, id: HostId, places: &[Place], rows: Vec<Waiting>, more: bool) {
         let Some(active) = self.hosts.get_mut(&id) else { return };
-        for row in &rows {
-            let cursor = &mut active.cursors[usize::from(row.place.priority) % PRIORITIES];
-            *cursor = (*cursor).max(row.place.serial + 1);
+        for place in places {
+            let cursor = &mut active.cursors[usize::from(place.priority) % PRIORITIES];
+            *cursor = (*cursor).max(place.serial + 1);
         }
         active.buffer.extend(rows);
         active.more = more;
@@ -481,14 +484,15 @@ impl Frontier {
     }
 
     /// Puts a URL back that waits for another host, until `until` at the longest. That one may be
-    /// among those that wait for a back queue, so the host gives its own away.
+    /// among those that wait for a back queue, or for room in the group, so the host gives its own
+    /// away.
     pub fn put_aside(
         &mut self,
         lease: Lease,
         until: Timestamp,
         now: Timestamp,
     ) -> (HostRecord, Parting) {
-        let (id, others_wait) = (lease.host, self.selector.waiting() > 0);
+        let (id, others_wait) = (lease.host, self.others_wait(lease.group));
         let (record, parting) = self.put_back(lease, now);
         match parting {
             Parting::Stays | Parting::Rotated if others_wait => {
@@ -505,9 +509,9 @@ impl Frontier {
         let id = lease.host;
         let (record, parting) = self.put_back(lease, now);
         match parting {
-            Parting::Stays => {
+            Parting::Stays | Parting::Rotated => {
                 let record = self.remove(id).map_or(record, |active| active.record);
-                (record, Parting::Rotated)
+                (record, Parting::Left)
             }
             parting => (record, parting),
         }
@@ -540,7 +544,7 @@ impl Frontier {
         if !active.has_work() {
             return Parting::Empty;
         }
-        let others_wait = self.selector.waiting() > 0;
+        let others_wait = self.others_wait(active.group);
         let settings = self.rules.of(active.record.name.as_str());
         let earliest = active.record.pace.earliest(settings, now);
         if others_wait && earliest.since(now) > self.settings.snooze_after.get() {
@@ -550,6 +554,13 @@ impl Frontier {
             return Parting::Rotated;
         }
         Parting::Stays
+    }
+
+    /// Returns true if others wait for any back queue, or may wait for room in this group.
+    fn others_wait(&self, group: u64) -> bool {
+        let hosts = self.groups.get(&group).map_or(0, |group| group.hosts);
+        let is_full = group & SHARED != 0 && hosts >= self.settings.group_hosts_max.max(1);
+        is_full || self.selector.waiting() > 0
     }
 
     /// Takes a host's back queue away because its status changed; only without a lease.

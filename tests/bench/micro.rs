@@ -172,7 +172,9 @@ fn frontier_lease(bencher: Bencher<'_, '_>) {
                         attempts: 0,
                         errand: Errand::Page,
                     };
-                    frontier.fill(host, (serial..serial + 32).map(row).collect(), true);
+                    let rows: Vec<Waiting> = (serial..serial + 32).map(row).collect();
+                    let places: Vec<_> = rows.iter().map(|row| row.place).collect();
+                    frontier.fill(host, &places, rows, true);
                     serial += 32;
                 }
                 Next::Wait(at) => now = at,

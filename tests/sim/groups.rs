@@ -2,14 +2,17 @@
 //! an earlier run was told to keep apart.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crawler::clock::Span;
-use crawler::crawl::Ended;
+use crawler::crawl::{Ended, SeedUrl};
 use crawler::demo::{DnsAnswer, SiteSpec, WebSpec};
 use crawler::frontier::Grouping;
+use crawler::url::CrawlUrl;
 
 use super::outage::Gone;
+use super::scripted::{Page, empty};
 use super::{Crash, Run, START, World, balanced};
 
 /// Rest of a group in these crawls: longer than that of a host, so that it is the one that tells.
@@ -99,4 +102,52 @@ async fn hosts_that_wait_for_room_in_their_group_are_crawled_under_another_group
             kept_apart(&world);
         }
     }
+}
+
+/// Those that had a place in the group kept it, though they were told to come back in hours.
+#[tokio::test(start_paused = true)]
+async fn a_host_that_must_rest_leaves_its_place_in_the_group_to_another() {
+    let mut world = empty();
+    world.politeness.group = Grouping::RegistrableDomain;
+    world.frontier.group_hosts_max = 1;
+    let homes = ["http://a.one.test/", "http://b.one.test/"];
+    let seed = |home| SeedUrl { url: url(home), priority: None, hops_max: None };
+    let busy = AtomicBool::new(true);
+    let crawled = world
+        .scripted_at(START, homes.map(seed).to_vec(), Vec::new(), move |url| match url.path() {
+            "/" if busy.swap(false, Ordering::Relaxed) => {
+                Page::Said(503, vec![("retry-after", &b"14400"[..])], Vec::new())
+            }
+            "/" => Page::text(url.host_str(), &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let pages: Vec<&String> = crawled.asked.iter().filter(|url| url.ends_with("test/")).collect();
+    assert!(matches!(pages[..], [a, b, again] if a == again && a != b), "{:?}", crawled.asked);
+}
+
+/// One that had its session took its own place again, before the one that waited for it.
+#[tokio::test(start_paused = true)]
+async fn hosts_of_a_group_take_turns_where_it_has_no_room_for_all() {
+    let mut world = empty();
+    world.politeness.group = Grouping::RegistrableDomain;
+    world.frontier.group_hosts_max = 1;
+    world.frontier.session = 3;
+    let homes = ["http://a.one.test/", "http://b.one.test/", "http://c.one.test/"];
+    let seed = |home| SeedUrl { url: url(home), priority: None, hops_max: None };
+    let crawled = world
+        .scripted_at(START, homes.map(seed).to_vec(), Vec::new(), |url| match url.path() {
+            "/" => Page::text(url.host_str(), &["/1", "/2", "/3", "/4", "/5", "/6", "/7", "/8"]),
+            "/robots.txt" => Page::Missing,
+            path => Page::text(&format!("{}{path}", url.host_str()), &[]),
+        })
+        .await;
+    let hosts: Vec<char> = crawled.asked.iter().filter_map(|url| url.chars().nth(7)).collect();
+    let turns: Vec<char> = hosts.chunk_by(|a, b| a == b).map(|turn| turn[0]).collect();
+    assert!(turns.len() >= 9, "{turns:?}");
+    assert!(turns.windows(3).take(6).all(|turn| turn[0] != turn[2]), "{turns:?}");
+}
+
+fn url(text: &str) -> CrawlUrl {
+    CrawlUrl::parse(text).expect("a URL")
 }

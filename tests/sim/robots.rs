@@ -1,14 +1,17 @@
 //! A robots.txt that has to be asked for again, because the crawl outlasts its day; and a host that
 //! has several, one for each port.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crawler::clock::Span;
-use crawler::crawl::Ended;
 use crawler::crawl::log::{Line, files};
+use crawler::crawl::{Ended, SeedUrl};
 use crawler::demo::{RobotsAnswer, SiteSpec, WebSpec};
+use crawler::frontier::Grouping;
 use crawler::url::CrawlUrl;
 
+use super::scripted::{Page, empty};
 use super::{Crash, Run, START, World, balanced};
 
 /// Crawls thirty pages an hour apart under what robots.txt says from which time on; returns the
@@ -203,4 +206,73 @@ async fn hosts_that_wait_for_the_robots_txt_of_another_let_that_one_have_a_back_
     assert_eq!(summary.reasons.get("robots-unreachable"), None, "{summary:?}");
     let took = end.since(START);
     assert!(took < Duration::from_secs(300), "{took:?}");
+}
+
+/// It kept the only place of the group, for which the host that it waited for stood in line.
+#[tokio::test(start_paused = true)]
+async fn a_host_that_waits_for_the_robots_txt_of_another_lets_that_one_into_their_group() {
+    let mut bare = SiteSpec::new("bare.test", 3);
+    let target = "http://www.bare.test/robots.txt".to_owned();
+    bare.robots = vec![(Duration::ZERO, RobotsAnswer::Redirect(target))];
+    let mut www = SiteSpec::new("www.bare.test", 3);
+    (bare.cross_links, www.cross_links) = (0, 0);
+    let mut world = World::new(WebSpec::new(6, vec![bare, www]));
+    world.politeness.group = Grouping::RegistrableDomain;
+    world.frontier.group_hosts_max = 1;
+    let (run, end) = world.run(START, Crash::Never).await;
+    let Run::Ended(summary) = run else { panic!("nothing crashes here") };
+    balanced(&summary);
+    assert_eq!(summary.reasons.get("status-200"), Some(&6), "{summary:?}");
+    let took = end.since(START);
+    assert!(took < Duration::from_secs(300), "{took:?}");
+}
+
+fn homes(urls: [&str; 2]) -> Vec<SeedUrl> {
+    let url = |home| CrawlUrl::parse(home).expect("a URL");
+    urls.map(|home| SeedUrl { url: url(home), priority: None, hops_max: None }).to_vec()
+}
+
+/// Each had the row of the other behind a page that waited for that other one.
+#[tokio::test(start_paused = true)]
+async fn hosts_whose_robots_txts_redirect_to_each_other_do_not_wait_for_each_other() {
+    let began = tokio::time::Instant::now();
+    let seeds = homes(["http://a.test/", "http://b.test/"]);
+    let crawled = empty()
+        .scripted_at(START, seeds, Vec::new(), |url| match url.as_str() {
+            "http://a.test/robots.txt" => Page::Moved("http://b.test/robots.txt"),
+            "http://b.test/robots.txt" => Page::Moved("http://a.test/robots.txt"),
+            "http://a.test/" | "http://b.test/" => Page::text(url.host_str(), &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    let reasons = &crawled.summary.reasons;
+    assert_eq!(reasons.get("status-200"), Some(&2), "{reasons:?}");
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(120), "{took:?}");
+}
+
+/// Each ten minutes of the other one's rest were taken for a failure, until the URLs of this one
+/// were refused; and each time one more row waited for the same file.
+#[tokio::test(start_paused = true)]
+async fn a_robots_txt_is_waited_for_while_the_host_that_it_leads_to_must_rest() {
+    let seeds = homes(["http://b.test/", "http://a.test/"]);
+    let began = tokio::time::Instant::now();
+    let busy = AtomicBool::new(true);
+    let crawled = empty()
+        .scripted_at(START, seeds, Vec::new(), move |url| match url.as_str() {
+            "http://a.test/robots.txt" => Page::Moved("http://b.test/any/robots.txt"),
+            "http://b.test/" if busy.swap(false, Ordering::Relaxed) => {
+                Page::Said(503, vec![("retry-after", &b"14400"[..])], Vec::new())
+            }
+            "http://a.test/" | "http://b.test/" => Page::text(url.host_str(), &[]),
+            _ => Page::Missing,
+        })
+        .await;
+    for url in ["http://a.test/robots.txt", "http://b.test/any/robots.txt", "http://a.test/"] {
+        assert_eq!(crawled.fetches(url), 1, "{url}: {:?}", crawled.asked);
+    }
+    let reasons = &crawled.summary.reasons;
+    assert_eq!(reasons.get("status-200"), Some(&2), "{reasons:?}");
+    let took = began.elapsed().as_secs();
+    assert!((14_400..14_500).contains(&took), "{took} s");
 }
