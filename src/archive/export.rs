@@ -56,10 +56,21 @@ pub fn write_whole<T, E: From<ArchiveError>>(
 /// # Errors
 /// What the operating system refused; the earlier file is then as it was.
 pub fn replace_whole(target: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    replace_by(target, |mut file| file.write_all(bytes).named("write", target))
+}
+
+/// Writes a file in the same way, piece by piece.
+///
+/// # Errors
+/// What the operating system refused, or `write`; the earlier file is then as it was.
+pub fn replace_by<T, E: From<ArchiveError>>(
+    target: &Path,
+    write: impl FnOnce(File) -> Result<T, E>,
+) -> Result<T, E> {
     if is_device(target) {
-        return std::fs::write(target, bytes).named("write", target);
+        return write(File::create(target).named("write", target)?);
     }
-    write_part(&aim(target), |mut file| file.write_all(bytes).named("write", target))
+    write_part(&aim(target), write)
 }
 
 /// Checks that [`replace_whole`] can write a file, which it leaves as it is.

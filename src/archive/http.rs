@@ -31,6 +31,11 @@ pub(super) fn header(head: &[u8], name: &str) -> Option<String> {
 
 /// Returns the values of all fields of a name, in their order; `name` in any case.
 pub(super) fn headers(head: &[u8], name: &str) -> impl Iterator<Item = String> {
+    raw_headers(head, name).map(|value| text(&value))
+}
+
+/// Returns the same values as bytes.
+pub(super) fn raw_headers(head: &[u8], name: &str) -> impl Iterator<Item = Vec<u8>> {
     let mut lines = head.split(|&b| b == b'\n').skip(1).peekable();
     std::iter::from_fn(move || {
         loop {
@@ -39,12 +44,12 @@ pub(super) fn headers(head: &[u8], name: &str) -> impl Iterator<Item = String> {
             if !line[..colon].trim_ascii().eq_ignore_ascii_case(name.as_bytes()) {
                 continue;
             }
-            let mut value = text(line[colon + 1..].trim_ascii());
+            let mut value = line[colon + 1..].trim_ascii().to_vec();
             while let Some(folded) =
                 lines.next_if(|next| next.starts_with(b" ") || next.starts_with(b"\t"))
             {
-                value.push(' ');
-                value.push_str(&text(folded.trim_ascii()));
+                value.push(b' ');
+                value.extend_from_slice(folded.trim_ascii());
             }
             return Some(value);
         }
@@ -211,6 +216,7 @@ mod tests {
         let head = b"HTTP/1.1 200 OK\r\ncontent-TYPE : text/html;\r\n charset=x\r\nA: \xe9\r\n\r\n";
         assert_eq!(header(head, "Content-Type").as_deref(), Some("text/html; charset=x"));
         assert_eq!(header(head, "a").as_deref(), Some("é"));
+        assert_eq!(raw_headers(head, "a").next().as_deref(), Some(&b"\xe9"[..]));
         assert_eq!(header(head, "b"), None);
         assert_eq!(status(head).as_deref(), Some("200"));
         assert_eq!(status(b"ICY 200 OK\r\n"), None);

@@ -49,7 +49,7 @@ pub use digest::payload_digest;
 pub use encode::USAGE_HEADERS;
 pub use error::ArchiveError;
 pub use export::{Exported, check_writable, export_aliases, export_cdxj, export_jsonl};
-pub use export::{export_warc, replace_whole, write_whole};
+pub use export::{export_warc, replace_by, replace_whole, write_whole};
 pub use files::{Position, RecordAt};
 pub use index::Indexed;
 pub use open::{Cut, Opened, is_cut_short, remove_own};

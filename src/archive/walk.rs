@@ -13,6 +13,7 @@ use super::index::{DAMAGES_MAX, HeadKeeper, behind, entry_of};
 use super::reader::{Damage, Extent, Head, Reader, Record};
 use super::{ArchiveError, RecordAt, http};
 use crate::clock::Timestamp;
+use crate::fetch::url_text;
 use crate::url::CrawlUrl;
 
 /// Which records are wanted: those that meet every condition that is set.
@@ -157,8 +158,17 @@ impl Record {
     /// Returns the values of all fields of a name of its HTTP message, in their order; none where
     /// it is no such message. `name` in any case.
     pub fn http_headers(&self, name: &str) -> impl Iterator<Item = String> {
+        http::headers(self.http_head(), name)
+    }
+
+    /// Returns the same where the field names URLs, read as the crawl reads them.
+    pub fn http_urls(&self, name: &str) -> impl Iterator<Item = String> {
+        http::raw_headers(self.http_head(), name).map(|value| url_text(&value))
+    }
+
+    fn http_head(&self) -> &[u8] {
         let length = if self.head.is_http() { http::head_length(&self.block) } else { None };
-        http::headers(&self.block[..length.unwrap_or_default()], name)
+        &self.block[..length.unwrap_or_default()]
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::output::{number, path};
 use super::run::{exit_of, print};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed, quoted, report};
+use super::{Answer, Common, Exit, Failed, look, quoted, report};
 use crate::archive;
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Override, Source};
@@ -82,7 +82,8 @@ pub(super) fn demo(common: &Common, args: &DemoArgs) -> Answer {
     let summary = session::crawl(&config, &seeds, talk)?;
     let (found, all) = coverage(&config, server.web())?;
     let saved = avoided(&config, server.web())?;
-    let page = report::write(&config, &report::make(&config)?, None)?;
+    let report = report::make(&config, &look::open(&config)?, None)?;
+    let page = report::write(&config, &report, None)?;
     if common.json {
         let report = json!({
             "summary": summary,

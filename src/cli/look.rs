@@ -117,6 +117,16 @@ fn is_locked(state_dir: &Path) -> Option<bool> {
     Some(held.is_some())
 }
 
+/// Returns what an operator changed while the crawl ran.
+fn changes(db: &Db) -> Result<Changes, Failed> {
+    Ok(Changes::read(meta::control(db)?.as_deref()).map_err(CrawlError::Control)?)
+}
+
+/// Returns true where a crawl proves rules and applies none of them.
+pub(super) fn only_suggests(config: &Config, db: &Db) -> Result<bool, Failed> {
+    Ok(config.dust_mode() == DustMode::Suggest && changes(db)?.rules != Some(true))
+}
+
 /// The judges of a crawl, built from its settings and seeds.
 pub(super) struct Bench {
     pub(super) filter: Filter,
@@ -139,12 +149,7 @@ impl Bench {
             seeds.extend(seeds_of(db)?);
         }
         // What an operator changed while it ran holds here too.
-        let changes = match db {
-            Some(db) => {
-                Changes::read(meta::control(db)?.as_deref()).map_err(CrawlError::Control)?
-            }
-            None => Changes::default(),
-        };
+        let changes = db.map(changes).transpose()?.unwrap_or_default();
         let enforces = matches!(config.dust_mode(), DustMode::Auto | DustMode::Enforce);
         Ok(Bench {
             filter: changes.filter(&Filter::new(&config.scope, &seeds)?),

@@ -1,5 +1,6 @@
 //! `crawler report`: the crawl as one page, for people and for the record.
 
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -8,10 +9,12 @@ use serde_json::json;
 
 use super::output::number;
 use super::{Answer, Common, Exit, Failed, look};
-use crate::archive::replace_whole;
+use crate::archive::{ArchiveError, replace_by, replace_whole};
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, Loaded};
-use crate::report::{Input, Report, Setting, build};
+use crate::crawl::inlinks::{Inlinks, inlinks};
+use crate::db::Db;
+use crate::report::{INLINKS_FILE, INLINKS_HEAD, Input, Report, Setting, build, inlink_row};
 
 /// Beside the crawl log: the settings of the latest run.
 pub(super) const SETTINGS_FILE: &str = "settings.json";
@@ -23,6 +26,7 @@ Examples:
   crawler report                            writes report.html into the crawl's directory
   crawler report --out monday.html          during the crawl too: it is only read
   crawler report --csv tables/              every table as a file of its own
+  crawler report --csv tables/ --inlinks    also inlinks.csv: every link that is broken, by page
   crawler report --json | jq .figures       nothing is written
 
 Exit codes: 0 written, 3 there is no crawl.")]
@@ -33,12 +37,24 @@ pub(super) struct ReportArgs {
     /// Directory for the tables as CSV files
     #[arg(long, value_name = "DIR")]
     csv: Option<PathBuf>,
+    /// Find all pages that lead to broken links; reads every archived page again
+    #[arg(long)]
+    inlinks: bool,
 }
 
 /// Writes the report.
 pub(super) fn report(common: &Common, args: &ReportArgs) -> Answer {
-    let config = common.load(&[])?.config;
-    let report = make(&config)?;
+    let config = look::as_crawled(common)?;
+    let db = look::open(&config)?;
+    if let Some(dir) = &args.csv {
+        std::fs::create_dir_all(dir)
+            .with_context(|| format!("failed to make the directory {}", dir.display()))?;
+    }
+    let inlinks = match args.inlinks {
+        true => Some(find_inlinks(&config, &db, args.csv.as_deref())?),
+        false => None,
+    };
+    let report = make(&config, &db, inlinks.as_ref())?;
     if let Some(dir) = &args.csv {
         write_tables(&report, dir)?;
     }
@@ -56,15 +72,16 @@ pub(super) fn report(common: &Common, args: &ReportArgs) -> Answer {
 }
 
 /// Makes the report of a crawl, beside the crawl if it runs.
-pub(super) fn make(config: &Config) -> Result<Report, Failed> {
-    let db = look::open(config)?;
-    let is_running = look::running(&look::state_dir(config), &db)?.is_some();
+pub(super) fn make(config: &Config, db: &Db, inlinks: Option<&Inlinks>) -> Result<Report, Failed> {
+    let is_running = look::running(&look::state_dir(config), db)?.is_some();
     let log = config.dir.join("log");
     let input = Input {
         log: &log,
-        db: &db,
+        db,
         near: &config.repeats.near,
         dust: config.dust.book(),
+        only_suggests: look::only_suggests(config, db)?,
+        inlinks,
         settings: settings_of_run(config, &log),
         versions: versions(),
         name: config.name.clone(),
@@ -73,6 +90,25 @@ pub(super) fn make(config: &Config) -> Result<Report, Failed> {
         now: Clock::system(Timestamp::ZERO).now(),
     };
     Ok(build(&input).context("failed to make the report")?)
+}
+
+/// Finds the pages that lead to broken links; where a directory is given, every link is written
+/// there.
+fn find_inlinks(config: &Config, db: &Db, dir: Option<&Path>) -> Result<Inlinks, Failed> {
+    let archive = look::archive_dir(config);
+    let Some(file) = dir.map(|dir| dir.join(INLINKS_FILE)) else {
+        return Ok(inlinks(db, &archive, &config.extract, |_| Ok(()))?);
+    };
+    let failed = |why| ArchiveError::write(&file, why);
+    replace_by(&file, |to| {
+        let mut out = BufWriter::new(to);
+        out.write_all(INLINKS_HEAD.as_bytes()).map_err(failed)?;
+        let found = inlinks(db, &archive, &config.extract, |link| {
+            out.write_all(inlink_row(link).as_bytes()).map_err(failed)
+        })?;
+        out.flush().map_err(failed)?;
+        Ok::<_, Failed>(found)
+    })
 }
 
 /// Writes a report to a file, or to `report.html` in the crawl's directory; returns where it is.
@@ -91,8 +127,6 @@ pub(super) fn write(
 }
 
 fn write_tables(report: &Report, dir: &Path) -> Result<(), Failed> {
-    std::fs::create_dir_all(dir)
-        .with_context(|| format!("failed to make the directory {}", dir.display()))?;
     for table in report.tables() {
         let file = dir.join(format!("{}.csv", table.id));
         replace_whole(&file, table.csv().as_bytes())?;

@@ -321,10 +321,8 @@ fn capture(task: Task, outcome: Arc<Outcome>, revisit: Option<RevisitOf>) -> Cap
 
 fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     let content_type = answer.header_text("content-type");
-    let redirect = matches!(answer.status, 301 | 302 | 303 | 307 | 308)
-        .then(|| answer.header_url("location"))
-        .flatten()
-        .and_then(|location| task.url.join(&location).ok());
+    let location = answer.header_url("location");
+    let redirect = redirect_of(&task.url, answer.status, location.as_deref());
     let mut facts = PageFacts {
         mime: media_type(content_type.as_deref().unwrap_or_default()),
         is_html: true,
@@ -411,11 +409,21 @@ fn take_links(
     facts.links_dropped = extracted.links_dropped.saturating_add(extracted.links_too_long);
     facts.links = extracted.links.into_iter().map(link_of).collect();
     let refresh = answer.header_url("refresh");
-    let refresh = refresh.as_deref().and_then(extract::refresh_target);
-    if let Some(url) = refresh.and_then(|target| url.join(target).ok()) {
+    if let Some(url) = refresh_of(url, refresh.as_deref()) {
         let (found, letter) = (Found::Redirect, 'R');
         facts.links.push(Link { url, found, letter, nofollow: false, as_link: None });
     }
+}
+
+/// Returns where an answer of this status redirects to, by its `Location`.
+pub(super) fn redirect_of(url: &CrawlUrl, status: u16, location: Option<&str>) -> Option<CrawlUrl> {
+    let location = location.filter(|_| matches!(status, 301 | 302 | 303 | 307 | 308))?;
+    url.join(location).ok()
+}
+
+/// Returns where an answer leads by its `Refresh` header.
+pub(super) fn refresh_of(url: &CrawlUrl, refresh: Option<&str>) -> Option<CrawlUrl> {
+    url.join(extract::refresh_target(refresh?)?).ok()
 }
 
 /// Bytes of what is said about a body that could not be read to its end.

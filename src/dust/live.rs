@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::apply::{Form, HashedMap, SiteRules};
 use super::items::{Items, NO_ITEMS};
 use super::proven::{FIRST, NAMES, Places, Proven, VIEW, places};
-use super::rule::{Rule, RuleError, RuleId};
+use super::rule::{Rule, RuleError, RuleId, RuleState};
 use super::sketch::mix;
 use super::validate::Settings;
 use crate::url::{CrawlUrl, Site};
@@ -202,6 +202,16 @@ impl RuleSet {
         by_site
             .into_iter()
             .try_fold(empty, |set, (site, rules)| set.with_site(version, &site, rules))
+    }
+
+    /// Compiles those of some rules that are in force, each as far as it says that it is proved.
+    ///
+    /// # Errors
+    /// Returns the first rule that cannot be used.
+    pub fn in_force<'r>(rules: impl IntoIterator<Item = &'r Rule>) -> Result<RuleSet, RuleError> {
+        let in_force = rules.into_iter().filter(|rule| rule.state == RuleState::Enforced);
+        let rules = in_force.cloned().map(Arc::new).collect();
+        Ok(RuleSet::compile(1, rules, 0.0)?.limited())
     }
 
     /// Returns the next version, in which one site has these rules, and no others.

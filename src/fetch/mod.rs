@@ -240,7 +240,8 @@ impl Answer {
     }
 }
 
-fn url_text(value: &[u8]) -> String {
+/// Returns the value of a header that names URLs, as [`Answer::header_url`] does.
+pub(crate) fn url_text(value: &[u8]) -> String {
     if let Ok(text) = std::str::from_utf8(value) {
         return text.trim().to_owned();
     }

@@ -10,9 +10,10 @@ use super::log::LogFacts;
 use super::redirects::Chain;
 use super::state::{StateFacts, end_of};
 use super::{CSV_ROWS_MAX, Figure, Report, Section, safe};
-use super::{content, hosts_part as hosts, overview, plot};
+use super::{content, hosts_part as hosts, inlinks, overview, plot};
 use crate::clock::Timestamp;
 use crate::content::near::NearSettings;
+use crate::crawl::inlinks::Inlinks;
 use crate::db::{Db, DbError};
 use crate::dust::{self, RuleEvent};
 
@@ -57,6 +58,10 @@ pub struct Input<'a> {
     pub near: &'a NearSettings,
     /// Settings of the rule book.
     pub dust: dust::Settings,
+    /// Rules are proved and none is applied.
+    pub only_suggests: bool,
+    /// The pages that lead to broken links, where they were looked for.
+    pub inlinks: Option<&'a Inlinks>,
     /// The configuration.
     pub settings: Vec<Setting>,
     /// Names and versions of what was used.
@@ -92,6 +97,8 @@ pub(super) struct Facts<'a> {
     pub(super) input: &'a Input<'a>,
     pub(super) log: LogFacts,
     pub(super) state: StateFacts,
+    /// The pages that lead to broken links, where any page could be looked into.
+    pub(super) inlinks: Option<&'a Inlinks>,
     pub(super) events: Vec<RuleEvent>,
     /// The longest redirect chains, with what they came to.
     pub(super) chains: Vec<(Chain, String)>,
@@ -105,7 +112,11 @@ pub(super) struct Facts<'a> {
 /// Returns which file could not be read; single bad lines are warnings in the report.
 pub fn build(input: &Input<'_>) -> Result<Report, ReportError> {
     let log = LogFacts::read(input.log)?;
-    let state = StateFacts::read(input.db, input.near, input.dust.clone())?;
+    let inlinks = input.inlinks.filter(|found| !found.is_blind());
+    let mut state = StateFacts::read(input.db, input.near, input.dust.clone(), inlinks)?;
+    if input.only_suggests {
+        state.count_unsaved(input.db)?;
+    }
     let mut chains = log.redirects.chains();
     let mut chain_lengths = BTreeMap::new();
     for chain in &chains {
@@ -119,7 +130,8 @@ pub fn build(input: &Input<'_>) -> Result<Report, ReportError> {
     let chains = chains.collect::<Result<Vec<_>, DbError>>()?;
     let mut warnings = log.warnings.clone();
     let events = events(&input.log.join("rules.jsonl"), &mut warnings);
-    let facts = Facts { input, log, state, events, chains, chain_lengths };
+    warnings.extend(input.inlinks.into_iter().flat_map(inlinks::unknown));
+    let facts = Facts { input, log, state, inlinks, events, chains, chain_lengths };
     if facts.log.redirects.beyond > 0 {
         let beyond = plot::grouped(facts.log.redirects.beyond);
         warnings.push(format!("{beyond} further redirects are counted but not followed"));

@@ -5,6 +5,7 @@ use super::builder::{Facts, bytes, percent};
 use super::plot;
 use super::safe;
 use super::table::{Cell, Table};
+use crate::crawl::unsaved::Unsaved;
 use crate::dust::{Rule, RuleState};
 
 /// URLs of a group that one cell names.
@@ -84,8 +85,11 @@ pub(super) fn duplicates(facts: &Facts<'_>) -> Section {
 /// What was learned.
 pub(super) fn rules(facts: &Facts<'_>) -> Section {
     let mut rules: Vec<&Rule> = facts.state.rules.iter().collect();
+    let unsaved = facts.state.unsaved.as_ref();
     rules.sort_by_key(|rule| {
-        (rule.state != RuleState::Enforced, std::cmp::Reverse(rule.evidence.suppressed), rule.id)
+        let of = unsaved.and_then(|unsaved| unsaved.of(rule));
+        let saves = (rule.evidence.suppressed, of.map(|of| of.fetched + of.waiting));
+        (rule.state != RuleState::Enforced, std::cmp::Reverse(saves), rule.id)
     });
     let total = rules.len() as u64;
     let enforced = rules.iter().filter(|rule| rule.state == RuleState::Enforced).count();
@@ -94,7 +98,7 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
         |good: u32, bad: u32| Cell::Text(format!("{good} of {}", u64::from(good) + u64::from(bad)));
     let rows = rules.iter().take(super::CSV_ROWS_MAX).map(|rule| {
         let e = rule.evidence;
-        vec![
+        let mut row = vec![
             Cell::Text(rule.site.to_string()),
             Cell::Text(safe::cut(&rule.to_string(), 300)),
             Cell::Text(word(rule.state)),
@@ -107,9 +111,14 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
             Cell::Count(e.suppressed),
             Cell::time(rule.changed),
             Cell::Text(rule.id.to_string()),
-        ]
+        ];
+        if let Some(unsaved) = unsaved {
+            let of = unsaved.of(rule).map(|of| [of.fetched, of.waiting].map(Cell::Count));
+            row.extend(of.unwrap_or([Cell::None, Cell::None]));
+        }
+        row
     });
-    let columns = [
+    let mut columns = vec![
         ("site", "site"),
         ("rule", "rule"),
         ("state", "state"),
@@ -123,6 +132,10 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
         ("changed", "since"),
         ("id", "id"),
     ];
+    if unsaved.is_some() {
+        columns.push(("unsaved_fetched", "pages that it would have saved"));
+        columns.push(("unsaved_waiting", "waiting URLs that it would save"));
+    }
     let table = Table::new("rules", "Rules and their evidence", &columns, rows.collect())
         .of(total)
         .note("Draws are uniform trials before a rule is enforced, audits those while it is.");
@@ -150,15 +163,27 @@ pub(super) fn rules(facts: &Facts<'_>) -> Section {
         id: "rules",
         title: "DUST rules",
         text: format!(
-            "{} rules were considered, {} are in force; they saved {} fetches and cost {}.",
+            "{} rules were considered, {} are in force; they saved {} fetches and cost {}.{}",
             plot::grouped(total),
             plot::grouped(enforced as u64),
             plot::grouped(saved),
             price(&facts.state.rules),
+            unsaved.map(suggested).unwrap_or_default(),
         ),
         plots: Vec::new(),
         tables: vec![table, events],
     }
+}
+
+/// Returns what rules would save that are suggested and not applied.
+fn suggested(unsaved: &Unsaved) -> String {
+    let least = if unsaved.cut { "at least " } else { "" };
+    let [fetched, waiting] = [unsaved.all.fetched, unsaved.all.waiting].map(plot::grouped);
+    format!(
+        " They are suggested, not applied. Applied, they would have saved {least}{fetched} of the \
+         pages fetched, and would save {least}{waiting} of the URLs that wait, but for some that \
+         are fetched to check them."
+    )
 }
 
 /// Returns what it cost to prove rules and to watch them; probes for error pages are not theirs.

@@ -1,21 +1,23 @@
 //! The report of a crawl: one page that says what was found, what was kept, what was left out and
 //! why, and whether anybody was hurried. It can be written while the crawl runs.
 //!
-//! The crawl log is read once, as a stream; the state is walked once. Memory is bounded whatever
-//! the size of both: counts by host, by type and by reason stop at written numbers and say what
-//! they left out, and every table says how many rows there are beside those that it shows.
+//! The crawl log is read once, as a stream; so is the state, and its ledger twice more where rules
+//! are suggested and not applied. Memory is bounded whatever the size of both: counts by host, by
+//! type and by reason stop at written numbers and say what they left out, and every table says how
+//! many rows there are beside those that it shows.
 //!
 //! The page is one file, needs no script and fetches nothing. Whatever comes from the web passes
 //! through `maud`, which escapes it, and through `safe`, which takes credentials out. All figures
 //! are [`table::Table`]s, so that page, CSV and JSON say the same.
 //!
-//! What it does not do: it does not judge content anew and fetches nothing; what
-//! `crate::crawl::dups` and the rule book know is taken from them.
+//! What it does not do: it does not judge content anew, reads no archive and fetches nothing; what
+//! `crate::crawl::dups`, `crate::crawl::inlinks` and the rule book know is taken from them.
 
 mod builder;
 mod content;
 mod hosts;
 mod hosts_part;
+mod inlinks;
 mod log;
 mod overview;
 mod page;
@@ -27,6 +29,7 @@ mod state;
 mod table;
 
 pub use builder::{Input, ReportError, Setting, build};
+pub use inlinks::{INLINKS_FILE, INLINKS_HEAD, inlink_row};
 pub(crate) use plot::grouped;
 pub use table::{Cell, Column, Table};
 

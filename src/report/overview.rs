@@ -5,7 +5,8 @@ use hdrhistogram::Histogram;
 use super::builder::{Facts, percent, span_text};
 use super::plot::{self, Bar};
 use super::table::{Cell, Table};
-use super::{ERRORS_MAX, Section, safe};
+use super::{ERRORS_MAX, INLINKS_FILE, Section, safe};
+use crate::crawl::inlinks::NAMED_MAX;
 use crate::db::families::meta::Counters;
 
 /// Upper ends of the classes of latency, in milliseconds.
@@ -129,22 +130,39 @@ pub(super) fn time(facts: &Facts<'_>) -> Section {
 pub(super) fn errors(facts: &Facts<'_>) -> Section {
     let state = &facts.state;
     let rows = state.broken.iter().map(|broken| {
-        vec![
+        let mut row = vec![
             Cell::Url(broken.url.clone()),
-            broken.status.map_or(Cell::None, |status| Cell::Count(status.into())),
-            Cell::text(broken.reason.as_str()),
+            broken.fault.status.map_or(Cell::None, |status| Cell::Count(status.into())),
+            Cell::text(broken.fault.reason.as_str()),
             broken.via.clone().map_or(Cell::None, Cell::Url),
-        ]
+        ];
+        if facts.inlinks.is_some() {
+            row.extend([Cell::Count(broken.pages), Cell::Urls(broken.linked_from.clone())]);
+        }
+        row
     });
-    let columns =
-        [("url", "URL"), ("status", "status"), ("reason", "no answer"), ("via", "found on")];
+    let mut columns =
+        vec![("url", "URL"), ("status", "status"), ("reason", "no answer"), ("via", "found on")];
+    let more = match facts.inlinks {
+        Some(found) => {
+            columns.extend([("pages", "pages"), ("linked_from", "linked from")]);
+            format!(
+                " Beside it stands how many of {} pages with links lead there, also over \
+                 redirects, and the first {NAMED_MAX} of them; with `--csv`, {INLINKS_FILE} has \
+                 every link.",
+                plot::grouped(found.read)
+            )
+        }
+        None if facts.input.inlinks.is_some() => String::new(),
+        None => " `crawler report --inlinks` finds all pages that lead there.".to_owned(),
+    };
     let table = Table::within(ERRORS_MAX, "errors", "Broken links", &columns, rows.collect());
     Section {
         id: "errors",
         title: "Broken links",
         text: format!(
             "{} URLs were answered with an error, or not at all. Each is shown with the page on \
-             which it was found first; a seed has none.",
+             which it was found first; a seed has none.{more}",
             plot::grouped(state.broken_total)
         ),
         plots: Vec::new(),

@@ -6,12 +6,14 @@ use super::redirects::Chain;
 use super::safe;
 use crate::content::near::NearSettings;
 use crate::crawl::dups::{self, Exact, HostRow, Nearly};
+use crate::crawl::inlinks::{Fault, Inlinks, Pages};
 use crate::crawl::learned;
+use crate::crawl::unsaved::{Unsaved, unsaved};
 use crate::db::families::meta::{self, Counters, Session};
 use crate::db::families::{hosts, urls};
 use crate::db::{Db, DbError};
-use crate::dust::{self, Rule, RuleBook};
-use crate::frontier::{HostStatus, UrlRecord, UrlState};
+use crate::dust::{self, Rule, RuleBook, RuleSet};
+use crate::frontier::{HostStatus, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
 use super::{CSV_ROWS_MAX, ERRORS_MAX};
@@ -25,19 +27,20 @@ const KINDS_MAX: usize = 20_000;
 /// Hosts whose waiting URLs and status are shown.
 const HOSTS_KEPT_MAX: usize = 200_000;
 
-/// A URL that gave no page, and what led to it, not looked up yet.
-type Found = (Broken, Option<Fingerprint>);
+/// A URL that gave no page, what led to it first, and all pages that do, not looked up yet.
+type Found<'a> = (Broken, Option<Fingerprint>, Option<&'a Pages>);
 
 /// A URL that gave no page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Broken {
     pub(super) url: String,
-    /// Nothing where there was no answer.
-    pub(super) status: Option<u16>,
-    /// Why there was none.
-    pub(super) reason: String,
+    pub(super) fault: Fault,
     /// The page on which it was found first; nothing for a seed.
     pub(super) via: Option<String>,
+    /// How many pages lead to it, where they were looked for.
+    pub(super) pages: u64,
+    /// The first of them.
+    pub(super) linked_from: Vec<String>,
 }
 
 /// How many, and one of them.
@@ -104,6 +107,8 @@ pub(super) struct StateFacts {
     pub(super) exact: Exact,
     pub(super) nearly: Nearly,
     pub(super) rules: Vec<Rule>,
+    /// What those would save that are suggested and not applied, where there are any.
+    pub(super) unsaved: Option<Unsaved>,
     pub(super) reasons: BTreeMap<String, u64>,
 }
 
@@ -113,6 +118,7 @@ impl StateFacts {
         db: &Db,
         near: &NearSettings,
         dust: dust::Settings,
+        inlinks: Option<&Inlinks>,
     ) -> Result<StateFacts, DbError> {
         let mut facts = StateFacts {
             counters: meta::counters(db)?.unwrap_or_default(),
@@ -130,12 +136,13 @@ impl StateFacts {
             facts.rules = book.rules_as_proved();
         }
         let mut found = Vec::new();
-        urls::each(db, |_, record| {
+        urls::each(db, |own, record| {
             facts.note(&record.url, record.hops, &record.state);
-            if let Some(broken) = broken(&record) {
+            if let Some(fault) = Fault::of(&record.state) {
                 facts.broken_total += 1;
                 if found.len() < ERRORS_MAX {
-                    found.push((broken, record.via));
+                    let broken = Broken { url: safe::url(&record.url), fault, ..Broken::default() };
+                    found.push((broken, record.via, inlinks.and_then(|all| all.of(own))));
                 }
             }
             true
@@ -156,6 +163,15 @@ impl StateFacts {
             true
         })?;
         Ok(facts)
+    }
+
+    /// Counts what the rules would save that are in force, where the crawl applies none.
+    pub(super) fn count_unsaved(&mut self, db: &Db) -> Result<(), DbError> {
+        // A rule that cannot be used is none; `crawler dust rules` says so.
+        if let Ok(set) = RuleSet::in_force(&self.rules) {
+            self.unsaved = unsaved(db, &set)?;
+        }
+        Ok(())
     }
 
     fn note(&mut self, url: &str, hops: u16, state: &UrlState) {
@@ -212,21 +228,6 @@ impl Answered {
     }
 }
 
-/// Returns what is wrong with a URL, if it was asked for and gave no page.
-fn broken(record: &UrlRecord) -> Option<Broken> {
-    let (status, reason) = match &record.state {
-        UrlState::Done(done) if !(200..400).contains(&done.status) => {
-            (Some(done.status), String::new())
-        }
-        UrlState::Failed { reason, .. } => (None, reason.clone()),
-        UrlState::Done(_)
-        | UrlState::Queued(_)
-        | UrlState::Refused { .. }
-        | UrlState::Suppressed { .. } => return None,
-    };
-    Some(Broken { url: safe::url(&record.url), status, reason, via: None })
-}
-
 fn count(of: &mut HashMap<String, Counted>, reason: &str, url: &str) {
     if of.len() >= KINDS_MAX && !of.contains_key(reason) {
         return;
@@ -255,17 +256,24 @@ pub(super) fn end_of(db: &Db, chain: &Chain) -> Result<String, DbError> {
     })
 }
 
-/// Looks up which page led to each broken link.
-fn with_referrers(db: &Db, found: Vec<Found>) -> Result<Vec<Broken>, DbError> {
-    let referrers: Vec<Fingerprint> = found.iter().filter_map(|(_, via)| *via).collect();
+/// Looks up which pages lead to each broken link.
+fn with_referrers(db: &Db, found: Vec<Found<'_>>) -> Result<Vec<Broken>, DbError> {
+    let referrers: Vec<Fingerprint> = found.iter().filter_map(|(_, via, _)| *via).collect();
     let mut records = urls::get_many(db, &referrers)?.into_iter();
-    let with_via = found.into_iter().map(|(broken, via)| {
+    let mut all = Vec::with_capacity(found.len());
+    for (mut broken, via, pages) in found {
         let via = via.and_then(|_| records.next().flatten());
-        Broken { via: via.map(|record| safe::url(&record.url)), ..broken }
-    });
-    let mut broken: Vec<Broken> = with_via.collect();
-    broken.sort_by(|a, b| (a.status, &a.reason, &a.url).cmp(&(b.status, &b.reason, &b.url)));
-    Ok(broken)
+        broken.via = via.map(|record| safe::url(&record.url));
+        if let Some(pages) = pages {
+            broken.pages = pages.count;
+            let first = urls::get_many(db, &pages.first)?.into_iter().flatten();
+            broken.linked_from = first.map(|record| safe::url(&record.url)).collect();
+            broken.linked_from.sort();
+        }
+        all.push(broken);
+    }
+    all.sort_by(|a, b| (&a.fault, &a.url).cmp(&(&b.fault, &b.url)));
+    Ok(all)
 }
 
 #[cfg(test)]

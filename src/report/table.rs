@@ -157,12 +157,16 @@ impl Table {
         let mut out = names.join(",");
         out.push_str("\r\n");
         for row in &self.rows {
-            let fields: Vec<String> = row.iter().map(Cell::csv).collect();
-            out.push_str(&fields.join(","));
-            out.push_str("\r\n");
+            out.push_str(&csv_row(row));
         }
         out
     }
+}
+
+/// Returns a row of CSV, line end included.
+pub(super) fn csv_row(cells: &[Cell]) -> String {
+    let fields: Vec<String> = cells.iter().map(Cell::csv).collect();
+    fields.join(",") + "\r\n"
 }
 
 impl Serialize for Table {

@@ -4,11 +4,13 @@ mod ctl;
 mod demos;
 mod docs;
 mod exports;
+mod inlinks;
 mod places;
 mod results;
 mod schemas;
 mod site;
 mod streams;
+mod suggested;
 mod watched;
 
 use std::path::Path;

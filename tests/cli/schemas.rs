@@ -131,6 +131,7 @@ fn every_commands_json_is_as_documented() {
     let commands: Vec<(&str, Vec<String>)> = vec![
         ("status", vec![]),
         ("report", vec![]),
+        ("report", vec!["--inlinks".to_owned()]),
         ("audit", vec![]),
         ("explain", vec![page("/private/x"), page("/never"), "--history".to_owned()]),
         ("robots", vec![page("/private/x")]),

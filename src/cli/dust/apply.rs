@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::mine::PaperFile;
 use super::{Answer, Common, Exit, Failed};
-use crate::dust::{Rule, RuleSet, RuleState, paper};
+use crate::dust::{Rule, RuleSet, paper};
 use crate::url::CrawlUrl;
 
 const EXAMPLES: &str = "\
@@ -45,10 +45,11 @@ enum Rewriter {
 
 /// Compiles rules; by default those in force, as far as they are proved.
 pub(super) fn compile(rules: &[Rule], any: bool) -> Result<RuleSet, Failed> {
-    let wanted = |rule: &&Rule| any || rule.state == RuleState::Enforced;
-    let rules = rules.iter().filter(wanted).cloned().map(Arc::new).collect();
-    let set = RuleSet::compile(1, rules, 0.0)?;
-    Ok(if any { set } else { set.limited() })
+    if !any {
+        return Ok(RuleSet::in_force(rules)?);
+    }
+    let rules = rules.iter().cloned().map(Arc::new).collect();
+    Ok(RuleSet::compile(1, rules, 0.0)?)
 }
 
 impl Rewriter {

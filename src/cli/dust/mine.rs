@@ -212,7 +212,7 @@ fn ours(common: &Common, args: &MineArgs) -> Answer {
     let mut out = io::BufWriter::new(crate::cli::terminal::Stdout);
     let mut shown: Vec<_> = report.rules.iter().collect();
     shown.sort_by_key(|rule| rule.state != RuleState::Enforced);
-    write!(out, "{}", table(&shown))?;
+    write!(out, "{}", table(&shown, None))?;
     writeln!(
         out,
         "{} URLs, {} rules found, {} proved; {} probes, {} requests",

@@ -98,7 +98,7 @@ pub(super) fn validate(common: &Common, args: &ValidateArgs) -> Answer {
         });
         println!("{report}");
     } else {
-        print!("{}", table(&report.rules.iter().collect::<Vec<_>>()));
+        print!("{}", table(&report.rules.iter().collect::<Vec<_>>(), None));
         for event in report.events.iter().filter(|event| event.to == RuleState::Retired) {
             println!("{} {}: {}", event.rule, event.text, event.reason);
         }

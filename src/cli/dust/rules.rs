@@ -11,9 +11,9 @@ use super::super::look;
 use super::super::output::number;
 use super::apply::compile;
 use super::{Answer, Common, Exit, Failed, word};
-use crate::crawl::DustMode;
+use crate::crawl::unsaved::{Unsaved, unsaved};
 use crate::db::families::meta;
-use crate::dust::{Rule, RuleState};
+use crate::dust::{Rule, RuleSet, RuleState};
 use crate::url::CrawlUrl;
 
 const RULES_EXAMPLES: &str = "\
@@ -24,7 +24,11 @@ Examples:
 
 `alike` and `unlike` count distinct documents, `draws` uniform trials, `audits` checks while in
 force, `saved` fetches avoided. A URL that two rules change counts for both of them, and once in
-the last line.";
+the last line.
+
+Where rules are suggested and not applied, the ledger is read for what they would save: `unsaved`
+pages that were fetched and `waiting` URLs, beside another one of their key. In force, a rule has
+some of them fetched all the same.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -66,24 +70,39 @@ pub(super) fn row(rule: &Rule) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// Returns rules as a table.
-pub(super) fn table(rules: &[&Rule]) -> String {
+/// Returns rules as a table, with what those would save that are suggested and not applied.
+pub(super) fn table(rules: &[&Rule], unsaved: Option<&Unsaved>) -> String {
     let mut out = String::new();
     if rules.is_empty() {
         return out;
     }
+    let more = |fetched: &str, waiting: &str| match unsaved {
+        Some(_) => format!("  {fetched:>9}  {waiting:>9}"),
+        None => String::new(),
+    };
     let _ = writeln!(
         out,
-        "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}  rule",
-        "id", "state", "alike", "unlike", "draws", "probes", "audits", "saved"
+        "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}{}  rule",
+        "id",
+        "state",
+        "alike",
+        "unlike",
+        "draws",
+        "probes",
+        "audits",
+        "saved",
+        more("unsaved", "waiting")
     );
     for rule in rules {
         let e = rule.evidence;
         let limits = rule.limits.reason().map_or(String::new(), |why| format!(" ({why})"));
         let of = |good: u32, bad: u32| format!("{good}/{}", u64::from(good) + u64::from(bad));
+        let saving = unsaved.and_then(|unsaved| unsaved.of(rule));
+        let [fetched, waiting] =
+            saving.map(|of| [of.fetched, of.waiting].map(number)).unwrap_or_default();
         let _ = writeln!(
             out,
-            "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}  {}: {rule}{limits}",
+            "{:<16}  {:<9}  {:>7}  {:>7}  {:>9}  {:>7}  {:>7}  {:>9}{}  {}: {rule}{limits}",
             rule.id.to_string(),
             word(rule.state),
             number(e.documents_same.into()),
@@ -92,6 +111,7 @@ pub(super) fn table(rules: &[&Rule]) -> String {
             number(e.probes.into()),
             of(e.audits_same, e.audits_failed),
             number(e.suppressed),
+            more(&fetched, &waiting),
             rule.site,
         );
     }
@@ -107,15 +127,16 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
             Failed::with(Exit::Usage, format!("--state {text}: write {known}"))
         })?),
     };
-    let mut is_suggested = false;
+    let mut suggesting = None;
     let (rules, counters) = match &args.rules {
         Some(file) => (super::rule_file(file)?.rules, None),
         None => {
             let config = look::as_crawled(common)?;
-            is_suggested = config.dust_mode() == DustMode::Suggest;
             let db = look::open(&config)?;
             let counters = meta::counters(&db).context("failed to read the counters")?;
-            (super::rules_of_crawl(&config, &db)?, counters)
+            let rules = super::rules_of_crawl(&config, &db)?;
+            suggesting = look::only_suggests(&config, &db)?.then_some(db);
+            (rules, counters)
         }
     };
     let mut rules: Vec<&Rule> = rules
@@ -123,9 +144,17 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         .filter(|rule| state.is_none_or(|state| rule.state == state))
         .filter(|rule| args.site.as_ref().is_none_or(|site| rule.site.as_str() == site))
         .collect();
+    let unsaved = match &suggesting {
+        Some(db) => unsaved(db, &RuleSet::in_force(rules.iter().copied())?)?,
+        None => None,
+    };
     rules.sort_by(|a, b| {
         let order = |rule: &Rule| (rule.state != RuleState::Enforced, rule.site.clone());
-        order(a).cmp(&order(b)).then(b.evidence.suppressed.cmp(&a.evidence.suppressed))
+        let saves = |rule: &Rule| {
+            let unsaved = unsaved.as_ref().and_then(|unsaved| unsaved.of(rule));
+            (rule.evidence.suppressed, unsaved.map(|of| of.fetched + of.waiting))
+        };
+        order(a).cmp(&order(b)).then_with(|| saves(b).cmp(&saves(a)))
     });
     // Two rules may change one URL, which each of them counts: the crawl itself knows for all of
     // them, for a part their sum is the most that may be.
@@ -135,10 +164,9 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
         _ => rules.iter().map(|rule| rule.evidence.suppressed).sum(),
     };
     if common.json {
-        let rules: Vec<Value> = rules.iter().map(|rule| row(rule)).collect::<Result<_, _>>()?;
-        println!("{}", json!({ "rules": rules, "saved": saved }));
+        println!("{}", listed(&rules, saved, unsaved.as_ref())?);
     } else {
-        print!("{}", table(&rules));
+        print!("{}", table(&rules, unsaved.as_ref()));
         if !common.quiet {
             let enforced = rules.iter().filter(|rule| rule.state == RuleState::Enforced).count();
             println!(
@@ -147,15 +175,41 @@ pub(super) fn rules(common: &Common, args: &RulesArgs) -> Answer {
                 number(enforced as u64),
                 number(saved)
             );
-            if is_suggested && enforced > 0 {
+            if let Some(Unsaved { all, cut, .. }) = unsaved {
+                let least = if cut { "at least " } else { "" };
                 println!(
-                    "They are suggested, not applied: dust.mode = \"enforce\" applies them, as \
-                     does a purpose other than `archive`."
+                    "They are suggested, not applied. Applied, they would have saved {least}{} of \
+                     the pages fetched, and would save {least}{} of the URLs that wait, but for \
+                     some that are fetched to check them: dust.mode = \"enforce\" applies them, \
+                     as does a purpose other than `archive`.",
+                    number(all.fetched),
+                    number(all.waiting)
                 );
             }
         }
     }
     Ok(Exit::Complete)
+}
+
+/// Returns rules as JSON, with what they saved, or would save.
+fn listed(
+    rules: &[&Rule],
+    saved: u64,
+    unsaved: Option<&Unsaved>,
+) -> Result<Value, serde_json::Error> {
+    let with_unsaved = |rule: &&Rule| {
+        let mut value = row(rule)?;
+        if let Some(saving) = unsaved.and_then(|unsaved| unsaved.of(rule)) {
+            value["unsaved"] = json!(saving);
+        }
+        Ok::<_, serde_json::Error>(value)
+    };
+    let rows: Vec<Value> = rules.iter().map(with_unsaved).collect::<Result<_, _>>()?;
+    let mut listed = json!({ "rules": rows, "saved": saved });
+    if let Some(Unsaved { all, cut, .. }) = unsaved {
+        listed["unsaved"] = json!({ "fetched": all.fetched, "waiting": all.waiting, "cut": cut });
+    }
+    Ok(listed)
 }
 
 /// Explains the key of a URL.
