@@ -102,7 +102,7 @@ pub use shingle::{
 };
 pub use site_model::{Boilerplate, Room, SAMPLE_PAGES_MAX, SiteModel};
 pub use sketch::{Bins, NotASketch, Sketch, WideSketch, sketch};
-pub use word_set::{Overlap, WORDS_KEPT, WordSet};
+pub use word_set::{Overlap, Vocabulary, WORDS_KEPT, WordSet};
 pub use wording::{Kept, Wording, WordingChange};
 pub use words::Words;
 
@@ -248,9 +248,8 @@ pub struct Analysis {
     /// order, whatever is known of the site, and for a list whose title says under which address it
     /// was asked for.
     pub bag: Bag,
-    /// The distinct words of the page and its forms, without navigation, header, footer and what
-    /// stands beside the text.
-    pub word_set: WordSet,
+    /// Its distinct words and numbers.
+    pub vocabulary: Vocabulary,
     /// A few shingles, by which a host that repeats itself is known: see [`trap`].
     pub sample: trap::Sample,
     /// The numbers of the page, as far as its address does not say them.
@@ -332,6 +331,8 @@ impl Content {
             core_digest = mix(core_digest).wrapping_add(words_digest(words, &forms));
             core_digest = mix(core_digest).wrapping_add(signs_digest(page.blocks, &chosen.all));
         }
+        let (wording, numbers) =
+            Wording::of(words, page.blocks, &spans, &chosen.unlinked, page.target);
         // What nothing tells from navigation is the same on every page.
         let sample = if evidence { trap::Sample::of(&self.shingles) } else { Default::default() };
         Analysis {
@@ -345,10 +346,10 @@ impl Content {
             model_version: known.version(),
             main_words,
             bag,
-            word_set: WordSet::of(words, &with_forms),
+            vocabulary: Vocabulary { words: WordSet::of(words, &with_forms), numbers },
             sample,
             figures: Figures::of(words, &shown, page.target, own_words),
-            wording: Wording::of(words, page.blocks, &spans, &chosen.unlinked, page.target),
+            wording,
             links: page.links,
             windows,
         }

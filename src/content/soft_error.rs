@@ -126,7 +126,7 @@ impl HostErrors {
             return;
         }
         let Some(page) = page.filter(|_| (200..300).contains(&status)) else { return };
-        let words = page.word_set.without(&WordSet::of_text(&probe.target));
+        let words = page.vocabulary.words.without(&WordSet::of_text(&probe.target));
         let search = probe.kind == ProbeKind::Search;
         let alike = self.answers.iter_mut().find(|known| {
             known.search == search && known.always.overlap(&words).similarity() >= SAME_ANSWER
@@ -147,7 +147,7 @@ impl HostErrors {
 
     /// Takes note of an ordinary page of the host, for the words that all its pages have.
     pub fn note_page(&mut self, page: &Analysis) {
-        self.ordinary.note(&page.word_set);
+        self.ordinary.note(&page.vocabulary.words);
     }
 
     /// Whether the sample of ordinary pages is full.
@@ -180,7 +180,7 @@ impl HostErrors {
         let said = Said {
             page,
             words,
-            own: self.ordinary.own_words(&page.analysis.word_set),
+            own: self.ordinary.own_words(&page.analysis.vocabulary.words),
             text: self.short_text(page.blocks),
             title: page.title.to_lowercase(),
             headings: headings(page.blocks).to_lowercase(),
@@ -225,7 +225,7 @@ impl HostErrors {
         if self.answers.is_empty() || matches!(page.target, "/" | "") {
             return None;
         }
-        let words = page.analysis.word_set.without(&WordSet::of_text(page.target));
+        let words = page.analysis.vocabulary.words.without(&WordSet::of_text(page.target));
         self.answers.iter().find_map(|nothing| {
             let message = self.ordinary.unusual(&nothing.always);
             let said = message.overlap(&words);

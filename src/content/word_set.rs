@@ -21,6 +21,16 @@ pub struct WordSet {
     hashes: Vec<u64>,
 }
 
+/// The distinct words of a page and its numbers, or a known part of either.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vocabulary {
+    /// The words of the page and its forms, without navigation, header, footer and what stands
+    /// beside the text.
+    pub words: WordSet,
+    /// The numbers that it says outside blocks of links, as far as its address does not.
+    pub numbers: WordSet,
+}
+
 /// How much two sets have in common, in words (scaled up where a part is known only).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overlap {
@@ -58,6 +68,13 @@ impl WordSet {
         hashes.sort_unstable();
         hashes.dedup();
         WordSet::cut(class, hashes)
+    }
+
+    /// Returns the set of words with these hashes.
+    pub(super) fn of_hashes(mut hashes: Vec<u64>) -> WordSet {
+        hashes.sort_unstable();
+        hashes.dedup();
+        WordSet::cut(0, hashes)
     }
 
     /// Returns the set of hashes of a class, sorted and without repeats, in as coarse a class as it

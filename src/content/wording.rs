@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::shingle::{Piece, mix};
-use super::{Block, BlockKind, Words, figures};
+use super::{Block, BlockKind, WordSet, Words, figures};
 
 /// What the text of a page says outside blocks of links and labelled regions.
 ///
@@ -63,16 +63,17 @@ pub struct WordingChange {
 const BULK_WORDS_MIN: usize = 5;
 
 impl Wording {
-    /// Returns the wording of the blocks that are kept of a page at `target`, a path and query.
+    /// Returns the wording of the blocks that are kept of a page at `target`, a path and query, and
+    /// their numbers, but those that the address says.
     pub(super) fn of(
         words: &Words,
         blocks: &[Block<'_>],
         spans: &[Piece],
         kept: &[bool],
         target: &str,
-    ) -> Wording {
+    ) -> (Wording, WordSet) {
         let said = Said::by(target);
-        let mut wording = Wording::default();
+        let (mut wording, mut numbers) = (Wording::default(), Vec::new());
         let (mut all, mut longest) = (0, 0);
         let shown = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
         for ((block, span), _) in shown {
@@ -86,6 +87,7 @@ impl Wording {
                 for hash in hashes.iter().copied().filter(is_number) {
                     wording.numbers = wording.numbers.wrapping_add(mix(hash) as u32);
                     if is_unsaid(&hash) {
+                        numbers.push(hash);
                         wording.figures = wording.figures.wrapping_add(mix(hash) as u32);
                     }
                 }
@@ -129,7 +131,7 @@ impl Wording {
                 *sum = sum.wrapping_add(mix(word) as u32);
             }
         }
-        wording
+        (wording, WordSet::of_hashes(numbers))
     }
 
     /// Returns the part of what the page says that another look at it has left standing: all of
@@ -278,7 +280,9 @@ fn signs_of(text: &str) -> u64 {
     while let Some(byte) = bytes.get(at) {
         let mut len = 1;
         let sign = match byte {
-            b'+' | b'*' | b'<' | b'>' | b'$' | b'^' => Some(u64::from(*byte)),
+            // Typed in one way only; those of programs and formulas among them.
+            b'+' | b'*' | b'<' | b'>' | b'$' | b'^' | b'=' | b'!' | b'?' | b'&' | b'|' | b'%'
+            | b'~' | b'/' | b'\\' | b'#' | b'@' | b'[' | b']' => Some(u64::from(*byte)),
             // Else it is a hyphen or a dash.
             b'-' => {
                 let follows = at.checked_sub(1).is_some_and(|before| !is_separator(bytes[before]));
@@ -320,6 +324,22 @@ const SIGN: u64 = 0x7369_676e_0000_0000;
 mod tests {
     use super::*;
 
+    /// Two answers to one exercise were taken for one page: they differed by an operator.
+    #[test]
+    fn operators_are_signs_and_what_is_typed_in_several_ways_is_none() {
+        let says = |text: &str| of("/", &[Block::paragraph(text)]);
+        for (one, other) in
+            [("a == b", "a != b"), ("a && b", "a || b"), ("x[1]", "x(1)"), ("6/2", "6%2")]
+        {
+            assert!(says(one).change_to(&says(other)).is_some(), "{one} {other}");
+        }
+        for (one, other) in
+            [("it's", "it\u{2019}s"), ("a - b", "a \u{2013} b"), ("so\u{2026}", "so...")]
+        {
+            assert_eq!(says(one).change_to(&says(other)), None, "{one} {other}");
+        }
+    }
+
     fn heading(text: &str) -> Block<'_> {
         Block { kind: BlockKind::Heading, ..Block::paragraph(text) }
     }
@@ -332,7 +352,7 @@ mod tests {
             Piece { start, end: words.len() }
         };
         let spans: Vec<Piece> = blocks.iter().map(push).collect();
-        Wording::of(&words, blocks, &spans, &vec![true; blocks.len()], target)
+        Wording::of(&words, blocks, &spans, &vec![true; blocks.len()], target).0
     }
 
     fn text(target: &str, lines: &[&str]) -> Wording {

@@ -129,7 +129,7 @@ impl State {
             let Marks { parts, wording } = Marks::of(facts);
             let parts = parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
-            let words = facts.analysis.as_ref().map(|analysis| &analysis.word_set);
+            let words = facts.analysis.as_ref().map(|analysis| &analysis.vocabulary);
             let leads = Leads { redirect, new: news.urls, led_to, parts, wording, words };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;

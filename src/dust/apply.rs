@@ -11,6 +11,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::escapes;
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Segment, has_template};
 use crate::url::query::{Separator, name_of};
 use crate::url::{CrawlUrl, Host};
@@ -52,6 +53,8 @@ pub(crate) struct SiteRules {
     parameters: HashedMap<Vec<Parameter>>,
     /// Those between semicolons.
     between_semicolons: HashedMap<Vec<Parameter>>,
+    /// With what each is about: spaces, or all other characters.
+    escapes: Vec<(bool, Bound)>,
     sorts: Vec<Bound>,
     cases: Vec<Bound>,
     literals: Option<AhoCorasick>,
@@ -199,6 +202,7 @@ impl SiteRules {
                 RuleKind::SetParameter { name, value } => {
                     add_parameter(&mut site.parameters, name, None, Some(value), bound());
                 }
+                RuleKind::Escapes { spaces } => site.escapes.push((*spaces, bound())),
                 RuleKind::SortParameters => site.sorts.push(bound()),
                 RuleKind::PathCase => site.cases.push(bound()),
                 RuleKind::Substring { from, to, at_start, at_end } => {
@@ -248,6 +252,7 @@ impl SiteRules {
         let upper = |path: &str| path.bytes().any(|b| b.is_ascii_uppercase());
         (!self.aliases.is_empty() && self.alias(url.host_str(), url.path(), &[]).is_some())
             || self.schemes.iter().any(|(https, _)| *https != url.is_https())
+            || self.escapes.iter().any(|(spaces, _)| escapes::changes(tail, *spaces))
             || (!self.cases.is_empty() && upper(url.path()))
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
     }
@@ -258,6 +263,7 @@ impl SiteRules {
         self.apply_host(form, applied);
         self.apply_parameters(form, Separator::Ampersand, applied);
         self.apply_parameters(form, Separator::Semicolon, applied);
+        self.apply_escapes(form, applied);
         self.apply_sort(form, applied);
         self.apply_case(form, applied);
         self.apply_literals(form, applied);
@@ -351,6 +357,17 @@ impl SiteRules {
             if !kept.is_empty() {
                 form.tail.push('?');
                 form.tail.push_str(&kept);
+            }
+        }
+    }
+
+    fn apply_escapes(&self, form: &mut Form<'_>, applied: &mut Vec<RuleId>) {
+        for (spaces, bound) in &self.escapes {
+            if let Some(tail) = escapes::rewrite(&form.tail, *spaces)
+                && bound.holds(form)
+            {
+                form.tail = tail;
+                applied.push(bound.id);
             }
         }
     }

@@ -299,6 +299,7 @@ impl<'a> Corpus<'a> {
             RuleKind::Substring { from, .. } => Box::new(self.holding(from)),
             RuleKind::SetParameter { name, .. } => Box::new(self.holding(name)),
             RuleKind::PathSession { before, .. } => Box::new(self.holding(before)),
+            RuleKind::Escapes { spaces } => Box::new(self.holding(if *spaces { "+" } else { "%" })),
             RuleKind::DropParameter { names, .. } if names.len() == 1 => {
                 Box::new(self.holding(&names[0]))
             }

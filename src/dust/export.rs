@@ -180,6 +180,9 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
         }
         RuleKind::IgnoreSegment { shape, index, value } => Ok(segment(shape, *index, value)),
         RuleKind::SortParameters => Err("redirects cannot put parameters in order"),
+        RuleKind::Escapes { .. } => {
+            Err("redirects cannot replace what may stand any number of times")
+        }
         RuleKind::PathCase => Err("lower-casing needs a map of the server"),
         RuleKind::Scheme { .. } => Err("redirect the scheme where the server listens"),
     }
@@ -437,7 +440,11 @@ impl<'a> Fuzzy<'a> {
                 return Err(BETWEEN_SEMICOLONS);
             }
             RuleKind::DropParameter { names, value: None, .. } => names,
-            RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => {
+            // `+` is no space in its keys.
+            RuleKind::SortParameters
+            | RuleKind::Escapes { spaces: false }
+            | RuleKind::PathCase
+            | RuleKind::Scheme { .. } => {
                 return Err("nothing to do: the keys of its index are already so");
             }
             _ => return Err("fuzzy rules of pywb can only pass over parameters"),
@@ -655,6 +662,11 @@ mod tests {
         check(RuleKind::SortParameters, Scope::default(), Form::Apache, &[]);
         check(RuleKind::PathCase, Scope::default(), Form::Nginx, &[]);
         check(RuleKind::PathCase, Scope::default(), Form::Apache, &["int:tolower"]);
+        for form in [Form::Nginx, Form::Apache, Form::CleanParam, Form::Pywb] {
+            for spaces in [false, true] {
+                check(RuleKind::Escapes { spaces }, Scope::default(), form, &[]);
+            }
+        }
     }
 
     #[test]

@@ -209,6 +209,15 @@ impl Fetched {
         words > CLOCK_WORDS_MAX && self.differing(other) <= noise_of(words)
     }
 
+    /// Returns true where two pages have the same words, but for those of a clock: by what else
+    /// their main texts differ was boilerplate when one of them was read, and not for the other.
+    pub(crate) fn has_words_but_clock(self, other: Fetched) -> bool {
+        let most = self.words().max(other.words());
+        let has_words = self.bag().is_some() && other.bag().is_some();
+        let is_long = most >= Some(2 * SUBSTANTIAL_SHINGLES);
+        has_words && is_long && self.differing(other) <= CLOCK_WORDS_MAX
+    }
+
     /// Returns by which words two pages of one text differ, where these are more than a label has
     /// beside what the pages of their site change by from one look to the next.
     pub(crate) fn own_words(self, other: Fetched, changes_by: u32) -> Option<Change> {
@@ -293,6 +302,12 @@ impl Fetched {
     fn words(self) -> Option<u32> {
         self.text().map(|sketch| sketch.shingles)
     }
+}
+
+/// Returns true for more numbers, in one of two pages alone, than change by themselves where looks
+/// at pages of their site have differed by so many words: a clock has one, which counts as two.
+pub(crate) fn are_other_figures(numbers: f64, changes_by: u32) -> bool {
+    numbers > f64::from(noise_of(changes_by) + 2)
 }
 
 /// Returns how many words two looks at a page may differ by, given the most by which they have: a

@@ -182,6 +182,59 @@ fn a_forum_is_learned_and_its_traps_are_left_alone() {
     }
 }
 
+/// A library that decodes before it looks: an escaped slash or ampersand is a part of a name.
+fn library(url: &CrawlUrl) -> Option<u64> {
+    let value = |name: &str| {
+        let mut pairs = url.as_url().query_pairs();
+        pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    };
+    match url.path() {
+        "/act" => number(value("uri")?.strip_prefix("A:")?),
+        "/find" => number(value("q")?.strip_prefix("a b ")?).map(|item| 1_000 + item),
+        "/tag" => match value("name")?.strip_suffix("&x") {
+            Some(item) => number(item).map(|item| 2_000 + item),
+            None => number(&value("name")?).map(|item| 3_000 + item),
+        },
+        path => match path.strip_prefix("/file/a/") {
+            Some(item) => number(item).map(|item| 4_000 + item),
+            None => number(path.strip_prefix("/file/a%2F")?).map(|item| 5_000 + item),
+        },
+    }
+}
+
+/// The same where spaces are searched for as they are written.
+fn literal_library(url: &CrawlUrl) -> Option<u64> {
+    let is_literal = url.query().is_some_and(|query| query.contains('+'));
+    library(url).map(|document| if is_literal { document + 6_000 } else { document })
+}
+
+#[test]
+fn escapes_are_decoded_where_that_makes_no_difference_and_what_parts_a_url_is_left_alone() {
+    let forms = [
+        ["/act?uri=A:*", "/act?uri=A%3A*"],
+        ["/find?q=a+b+*", "/find?q=a%20b%20*"],
+        ["/tag?name=*&x", "/tag?name=*%26x"],
+        ["/file/a/*", "/file/a%2F*"],
+    ];
+    let form = |item: u32| {
+        let forms = forms.into_iter().flatten();
+        forms.map(move |form| form.replace('*', &item.to_string()))
+    };
+    let spaces = "\"+\" is \"%20\" in queries";
+    for (model, want) in [
+        (Model { serve: library }, vec![spaces, "decode escapes"]),
+        (Model { serve: literal_library }, vec!["decode escapes"]),
+    ] {
+        let tails: Vec<String> = (0..100).flat_map(form).collect();
+        let report = model.learn(model.crawl(tails.clone()));
+        assert_eq!(enforced(&report), want);
+        let set = report.book.rule_set().unwrap();
+        for url in tails.iter().map(|tail| url(tail)) {
+            assert_eq!((model.serve)(&set.canonize(&url).key), (model.serve)(&url), "{url}");
+        }
+    }
+}
+
 #[test]
 fn learning_is_the_same_every_time() {
     let model = Model { serve: forum };

@@ -135,6 +135,22 @@ fn sessions_case_and_decorative_segments_are_ignored() {
 }
 
 #[test]
+fn escapes_are_decoded_before_what_stands_there_is_looked_at() {
+    let escapes = rule(RuleKind::Escapes { spaces: false }, Scope::default());
+    let spaces = rule(RuleKind::Escapes { spaces: true }, Scope::default());
+    let sort = rule(RuleKind::SortParameters, Scope::default());
+    let rules = [escapes.clone(), spaces, drop("f[0]"), drop("g%5B%5D"), sort];
+    check(&rules, "http://example.com/a%28b%29?q=c+d", "http://example.com/a(b)?q=c%20d");
+    check(&rules, "http://example.com/a+b?f%5B0%5D=1&q=c%2Bd", "http://example.com/a+b?q=c%2Bd");
+    check(&rules, "http://example.com/?g%5B%5D=1&%5B=2&A=3", "http://example.com/?A=3&[=2");
+    check(&rules, "http://example.com/a%2Fb?c%26d%3De", "http://example.com/a%2Fb?c%26d%3De");
+    check(&[escapes], "http://example.com/%40?q=c+d", "http://example.com/@?q=c+d");
+    let rules = [rule(RuleKind::Escapes { spaces: false }, under("/wiki/"))];
+    check(&rules, "http://example.com/wiki/?%40", "http://example.com/wiki/?@");
+    check(&rules, "http://example.com/find/?%40", "http://example.com/find/?%40");
+}
+
+#[test]
 fn a_url_without_a_fixed_point_keeps_its_form() {
     let rules = [substring("/a/", "/b/"), substring("/b/", "/a/")];
     check(&rules, "http://example.com/a/", "http://example.com/a/");
@@ -205,7 +221,9 @@ fn token() -> impl Strategy<Value = String> {
         Just("?".to_owned()),
         Just("_".to_owned()),
         Just("..".to_owned()),
-        Just("%41".to_owned())
+        Just("%41".to_owned()),
+        Just("%3A".to_owned()),
+        Just("+".to_owned())
     ]
 }
 
@@ -218,7 +236,8 @@ fn any_rule() -> impl Strategy<Value = Arc<Rule>> {
         .prop_map(|(from, to, at_end)| RuleKind::Substring { from, to, at_start: false, at_end });
     let parameter = ("[ab]", prop::option::of("[ab]"))
         .prop_map(|(name, value)| RuleKind::drop(vec![name], value));
-    let whole = prop_oneof![Just(RuleKind::SortParameters), Just(RuleKind::PathCase)];
+    let escapes = any::<bool>().prop_map(|spaces| RuleKind::Escapes { spaces });
+    let whole = prop_oneof![Just(RuleKind::SortParameters), Just(RuleKind::PathCase), escapes];
     prop_oneof![literal, parameter, whole].prop_map(|kind| rule(kind, Scope::default()))
 }
 

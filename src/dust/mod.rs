@@ -18,6 +18,7 @@ pub mod declared;
 mod differences;
 pub mod durable;
 mod entries;
+mod escapes;
 pub mod evidence;
 mod fetched;
 pub mod export;
@@ -49,6 +50,7 @@ pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub(crate) use changes::{Changes, Difference, Words};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
+pub(crate) use fetched::are_other_figures;
 #[cfg(test)]
 pub(crate) use items::NO_ITEMS;
 pub use learn::{Fetcher, Report, learn, prove_rules};

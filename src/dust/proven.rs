@@ -3,11 +3,13 @@
 //! A rule that was proved in some places says nothing about others, and a parameter that is without
 //! effect for two of its values may have one for the third.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::escapes;
 use super::items::{self, Items};
 use super::rule::RuleKind;
 use super::sketch::mix;
@@ -141,8 +143,9 @@ impl Proven {
             }
         }
         for (name, value) in parameters(url) {
-            if let Some(known) = self.values.get_mut(name).filter(|known| known.len() < VALUES_MAX)
-            {
+            let name = self.known_name(name);
+            let known = self.values.get_mut(&*name).filter(|known| known.len() < VALUES_MAX);
+            if let Some(known) = known {
                 known.insert(value);
             }
         }
@@ -289,9 +292,16 @@ impl Proven {
         most: usize,
     ) -> impl Iterator<Item = (&'a BTreeSet<u64>, u64)> {
         parameters(url).filter_map(move |(name, value)| {
-            let known = self.values.get(name).filter(|known| known.len() < most)?;
+            let name = self.known_name(name);
+            let known = self.values.get(&*name).filter(|known| known.len() < most)?;
             (!known.contains(&value)).then_some((known, value))
         })
+    }
+
+    /// Returns the name under which the values of a parameter are known: where escapes are decoded,
+    /// a rule may be about it without its escapes.
+    fn known_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        if self.values.contains_key(name) { name.into() } else { escapes::decoded_name(name) }
     }
 
     /// Returns true where there may be values for which the rule is not proved.
@@ -357,6 +367,17 @@ mod tests {
             proven.agree(&url(&format!("/x?a={value}")), &url("/x"));
         }
         assert_eq!(seen(&proven, "/x?a=999"), None, "enough is known of it");
+    }
+
+    #[test]
+    fn the_values_of_a_parameter_are_known_by_its_name_without_escapes() {
+        let mut proven = Proven::of(&RuleKind::drop(vec!["f[0]".to_owned()], None));
+        let open = |proven: &Proven, tail: &str| proven.unproven_values(&url(tail)).count();
+        assert_eq!(open(&proven, "/x?f%5B0%5D=1"), 1);
+        proven.agree(&url("/x?f%5B0%5D=1"), &url("/x"));
+        assert_eq!((open(&proven, "/x?f[0]=1"), open(&proven, "/x?f[0]=2")), (0, 1));
+        let proven = Proven::of(&RuleKind::drop(vec!["f%5B0%5D".to_owned()], None));
+        assert_eq!((open(&proven, "/x?f%5B0%5D=1"), open(&proven, "/x?f[0]=1")), (1, 0));
     }
 
     /// What was proved of the server on one port of a machine held for what another one serves.

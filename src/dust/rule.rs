@@ -105,6 +105,12 @@ pub enum RuleKind {
     },
     /// Orders query parameters by name; those of one name keep their order.
     SortParameters,
+    /// Decodes escapes of characters that may stand as they are, in path and query; or, of
+    /// `spaces`, writes those in the query `%20` and not `+`.
+    Escapes {
+        /// True for the spaces, false for the characters.
+        spaces: bool,
+    },
     /// Lower-cases the path.
     PathCase,
     /// Replaces one host by another one: `from`, or its part under `from_path`, is proved an alias
@@ -417,10 +423,11 @@ impl RuleKind {
             RuleKind::Scheme { .. } | RuleKind::HostAlias { .. } => 0,
             RuleKind::PathSession { .. } => 1,
             RuleKind::DropParameter { .. } | RuleKind::SetParameter { .. } => 2,
-            RuleKind::SortParameters => 3,
-            RuleKind::PathCase => 4,
-            RuleKind::Substring { .. } => 5,
-            RuleKind::IgnoreSegment { .. } => 6,
+            RuleKind::Escapes { .. } => 3,
+            RuleKind::SortParameters => 4,
+            RuleKind::PathCase => 5,
+            RuleKind::Substring { .. } => 6,
+            RuleKind::IgnoreSegment { .. } => 7,
         }
     }
 
@@ -483,7 +490,10 @@ impl RuleKind {
                 }
                 Ok(())
             }
-            RuleKind::SortParameters | RuleKind::PathCase | RuleKind::Scheme { .. } => Ok(()),
+            RuleKind::SortParameters
+            | RuleKind::Escapes { .. }
+            | RuleKind::PathCase
+            | RuleKind::Scheme { .. } => Ok(()),
         }
     }
 }
@@ -557,6 +567,8 @@ impl fmt::Display for RuleKind {
                 write!(f, "set parameter \"{name}\" to \"{value}\"")
             }
             RuleKind::SortParameters => f.write_str("sort parameters"),
+            RuleKind::Escapes { spaces: false } => f.write_str("decode escapes"),
+            RuleKind::Escapes { spaces: true } => f.write_str("\"+\" is \"%20\" in queries"),
             RuleKind::PathCase => f.write_str("lower-case path"),
             RuleKind::HostAlias { from, to, from_path, to_path } => {
                 if (from_path.as_str(), to_path.as_str()) == ("/", "/") {
@@ -686,6 +698,8 @@ mod tests {
                 "set parameter \"v\" to \"1\"",
             ),
             (RuleKind::SortParameters, "sort parameters"),
+            (RuleKind::Escapes { spaces: false }, "decode escapes"),
+            (RuleKind::Escapes { spaces: true }, "\"+\" is \"%20\" in queries"),
             (RuleKind::PathCase, "lower-case path"),
             (
                 RuleKind::HostAlias { from, to, from_path: slash(), to_path: slash() },

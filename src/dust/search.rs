@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::corpus::{Corpus, Verdict};
+use super::escapes;
 use super::items::word;
 use super::miner::Settings;
 use super::propose::{self, Pair, Proposal, tokens};
@@ -112,6 +113,10 @@ impl Search<'_> {
             self.plain(propose::hosts)?;
             self.schemes()?;
             self.plain(propose::sessions)?;
+            // How characters are escaped comes before what stands there. Spaces are proved by pages
+            // of their own: only software that reads queries as forms write them takes `+` for one.
+            self.attempt_mined(RuleKind::Escapes { spaces: false })?;
+            self.attempt_mined(RuleKind::Escapes { spaces: true })?;
             // Where it makes no difference in which order parameters stand, each further rule has
             // one form to explain in place of several.
             self.attempt_mined(RuleKind::SortParameters)?;
@@ -308,8 +313,12 @@ impl Search<'_> {
     fn cores(&self, pairs: &[Pair]) -> BTreeMap<(String, String), Core> {
         let mut cores: BTreeMap<(String, String), Core> = BTreeMap::new();
         for pair in pairs {
-            let tail = |at: usize| tokens(self.corpus.classes[at].key.path_and_query());
-            let (a, b) = (tail(pair.a), tail(pair.b));
+            let [a, b] = [pair.a, pair.b].map(|at| self.corpus.classes[at].key.path_and_query());
+            // Escapes have a rule for all of them: where it does not hold, none for each page will.
+            if escapes::are_alike(a, b) {
+                continue;
+            }
+            let (a, b) = (tokens(a), tokens(b));
             let left = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
             let most = a.len().min(b.len()) - left;
             let right =
@@ -618,6 +627,44 @@ mod tests {
         assert!(rules.is_empty(), "{rules:?}");
         let rules: Vec<String> = found(["/part/page-*.html?v=1.0", "/part/page-*.html?v=2.0"]);
         assert!(rules.is_empty(), "{rules:?}");
+    }
+
+    /// A register in three languages, each of whose acts is linked in two ways: each act had a rule
+    /// of its own, and the site a hundred.
+    #[test]
+    fn escapes_have_one_rule_and_none_for_each_page() {
+        let mine = |forms: [&str; 2], are_same: bool, refuted: &BTreeSet<RuleId>| {
+            let mut miner = Miner::new(Settings { applicable_min: 3, ..Settings::default() });
+            let languages = (0..).zip(["de", "en", "fr"]);
+            let acts = languages.flat_map(|of| (0..12u64).map(move |act| (of, act)));
+            for ((number, language), act) in acts {
+                for (at, form) in (0..).zip(forms) {
+                    let tail = form.replace('*', &act.to_string());
+                    let url = format!("http://example.com/{language}/{tail}");
+                    let document = 100 * number + act + if are_same { 0 } else { 1_000 * at };
+                    let shingles = document * 1_000..document * 1_000 + 120;
+                    let text = Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main);
+                    let url = CrawlUrl::parse(&url).unwrap();
+                    miner.observe(&Observation::of(url, 200, text));
+                }
+            }
+            let site = Site::new("example.com");
+            miner.mine(&site, Vec::new(), refuted, &[], Timestamp::ZERO).unwrap()
+        };
+        for (forms, name) in [
+            (["act?uri=A:*", "act?uri=A%3A*"], "decode escapes"),
+            (["act(*)", "act%28*%29"], "decode escapes"),
+            (["act?q=a+*", "act?q=a%20*"], "\"+\" is \"%20\" in queries"),
+        ] {
+            let rules = mine(forms, true, &BTreeSet::new());
+            assert_eq!(rules.iter().map(Rule::to_string).collect::<Vec<_>>(), [name]);
+            assert_eq!(mine(forms, true, &BTreeSet::from([rules[0].id])), [], "{name}");
+            assert_eq!(mine(forms, false, &BTreeSet::new()), [], "{name}");
+        }
+        for apart in [["act/a/*", "act/a%2F*"], ["act?a=1&b=*", "act?a=1%26b=*"]] {
+            let rules = mine(apart, true, &BTreeSet::new());
+            assert!(!rules.iter().any(|rule| matches!(rule.rule, RuleKind::Escapes { .. })));
+        }
     }
 
     #[test]

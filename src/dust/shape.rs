@@ -66,9 +66,10 @@ impl Shape {
                 Shape::Spelling
             }
             RuleKind::DropParameter { value: Some(_), .. } => Shape::Value,
-            RuleKind::SortParameters | RuleKind::PathCase | RuleKind::PathSession { .. } => {
-                Shape::Spelling
-            }
+            RuleKind::SortParameters
+            | RuleKind::Escapes { .. }
+            | RuleKind::PathCase
+            | RuleKind::PathSession { .. } => Shape::Spelling,
             RuleKind::HostAlias { .. } | RuleKind::Scheme { .. } => Shape::Host,
             RuleKind::IgnoreSegment { .. } => Shape::Path,
         }

@@ -16,5 +16,6 @@ mod surt;
 
 pub use cdx::cdx_key;
 pub use host::{Host, Origin, Site};
+pub(crate) use normalize::escaped_byte;
 pub use normalize::{CrawlUrl, Fingerprint, UrlError, resolve, resolve_from};
 pub use surt::{surt, surt_prefix};

@@ -294,7 +294,7 @@ fn rewrite_escapes(text: &str, start: usize) -> String {
 }
 
 /// Returns the byte that the escape at `at` stands for, if there is one.
-fn escaped_byte(bytes: &[u8], at: usize) -> Option<u8> {
+pub(crate) fn escaped_byte(bytes: &[u8], at: usize) -> Option<u8> {
     let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
     Some((digit(at + 1)? * 16 + digit(at + 2)?) as u8)
 }

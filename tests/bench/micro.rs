@@ -184,7 +184,7 @@ fn frontier_lease(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// Rules of one site: six in ten literals, the others parameters, but for order and case.
+/// Rules of one site: six in ten literals, the others parameters, but for order, case and escapes.
 fn rules(count: usize) -> RuleSet {
     let rule = |kind| {
         let site = Site::new("example.com");
@@ -203,9 +203,10 @@ fn rules(count: usize) -> RuleSet {
     };
     let literals = (count * 6 / 10).max(8);
     let mut rules: Vec<Arc<Rule>> = (0..literals - 1).map(literal).collect();
-    let drops = count.saturating_sub(literals + 2).max(4);
+    let drops = count.saturating_sub(literals + 4).max(4);
     rules.extend((0..drops).map(drop));
     rules.extend([rule(index), rule(RuleKind::SortParameters), rule(RuleKind::PathCase)]);
+    rules.extend([false, true].map(|spaces| rule(RuleKind::Escapes { spaces })));
     RuleSet::compile(1, rules, 0.01).expect("good rules")
 }
 
@@ -247,6 +248,16 @@ fn canonize_one_in_ten(bencher: Bencher<'_, '_>, rules: usize) {
 #[divan::bench(args = [10, 100, 1_000])]
 fn canonize_one_rule(bencher: Bencher<'_, '_>, rules: usize) {
     canonize(bencher, rules, &[ONE_RULE]);
+}
+
+/// Every URL has escapes that stay.
+#[divan::bench(args = [10, 100, 1_000])]
+fn canonize_escaped(bencher: Bencher<'_, '_>, rules: usize) {
+    canonize(
+        bencher,
+        rules,
+        &["https://www.example.com/wiki/%D0%9C%D0%BE%D1%81%D0%BA%D0%B2%D0%B0{}"],
+    );
 }
 
 /// Every URL is rewritten by four rules.

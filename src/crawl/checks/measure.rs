@@ -29,13 +29,18 @@ const FAILED_MAX: usize = 4;
 /// Pages next to each other, in the order of their names, of which a form of one at least is looked
 /// at; and after one has failed. A site that is another one from some number on, or in one of many
 /// parts that no rule of places knows, is met by this and not by chance.
-const GAP: usize = 16;
+const GAP: usize = 8;
 const GAP_AFTER_FAILURE: usize = 4;
 
 /// The same where pages show less than a half of what those of the rule do at the median, and less
 /// than a quarter: what shows the first lines of a text, and links to a view of all of it, is no
 /// kind of its own by its address.
-const GAPS_OF_SHORT: [usize; 2] = [8, 2];
+const GAPS_OF_SHORT: [usize; 2] = [4, 2];
+
+/// The same where pages show most, the longest one of so many, if that is more than others do by a
+/// quarter: a list that is cut where it is long is no kind of its own by its address either.
+const GAP_OF_LONG: usize = 4;
+const LONG_AMONG: usize = 8;
 
 /// Pages of one kind that are looked at for that at most: where there are more, gaps are wider. Of
 /// one kind are forms with one value, where all are the only one of their page, or none is.
@@ -392,12 +397,8 @@ impl State {
                 pages.push((in_natural_order(page.path_and_query()), forms, by, extent));
             }
         }
-        let median = median(pages.iter().filter_map(|(.., extent)| extent.words()));
-        // 0 for what is not short, else by how many halves it is.
-        let shortness = |extent: Extent| {
-            let parts = extent.words().map_or(0, |words| median / words.max(1));
-            parts.checked_ilog2().map_or(0, |halves| GAPS_OF_SHORT.len().min(halves as usize))
-        };
+        let words = pages.iter().filter_map(|(.., extent)| extent.words());
+        let gap_of = gaps_by_extent(words.collect());
         let mut pages_with: HashMap<u32, usize> = HashMap::new();
         for (part, _) in pages.iter().flat_map(|(_, forms, ..)| forms) {
             *pages_with.entry(*part).or_default() += 1;
@@ -407,7 +408,7 @@ impl State {
         // No thin page agrees, but it may tell that it does not; and it says nothing of others.
         let mut kinds: BTreeMap<(bool, usize, bool, u32), Vec<PageOfKind>> = BTreeMap::new();
         for (name, mut forms, by, extent) in pages {
-            let (is_thin, short) = (extent == Extent::Thin, shortness(extent));
+            let (is_thin, gap) = (extent == Extent::Thin, gap_of(extent.words()));
             let is_of_several = forms.len() > 1;
             forms.iter_mut().for_each(|(part, _)| *part = kind_of(*part));
             // One that has agreed comes first.
@@ -416,7 +417,7 @@ impl State {
                 let is_known = forms[0].1.is_none();
                 let hidden = forms.iter().find_map(|(_, form)| *form).map(|form| (form, by));
                 let page = PageOfKind { name: name.clone(), is_known, hidden };
-                kinds.entry((is_thin, short, is_of_several, forms[0].0)).or_default().push(page);
+                kinds.entry((is_thin, gap, is_of_several, forms[0].0)).or_default().push(page);
             }
         }
         let failed = self.checks.failed.get(&rule);
@@ -424,12 +425,13 @@ impl State {
             failed.is_some_and(|failed| failed.last.iter().any(|of| kind_of(of.part) == part))
         };
         let mut taken: Vec<(u32, (Fingerprint, Fingerprint))> = Vec::new();
-        for ((_, short, _, part), pages) in &mut kinds {
+        for ((_, gap, _, part), pages) in &mut kinds {
             pages.sort_unstable_by(|a, b| (&a.name, a.hidden).cmp(&(&b.name, b.hidden)));
             let known: Vec<bool> = pages.iter().map(|page| page.is_known).collect();
-            let gap = if *short > 0 { GAPS_OF_SHORT[short - 1] } else { GAP };
-            let gap = if has_failed(*part) { gap.min(GAP_AFTER_FAILURE) } else { gap };
-            let looked_at = spread(&known, gap).into_iter().filter_map(|at| pages[at].hidden);
+            let gap = if has_failed(*part) { GAP_AFTER_FAILURE.min(*gap) } else { *gap };
+            let shift = xxh3_64(&part.to_le_bytes()) as usize;
+            let looked_at =
+                spread(&known, gap, shift).into_iter().filter_map(|at| pages[at].hidden);
             taken.extend((0u32..).map(u32::reverse_bits).zip(looked_at));
         }
         // Where there are more than are fetched, some of each kind, and all over the site: numbers
@@ -520,7 +522,7 @@ struct PageOfKind {
 
 /// Returns a hash of that part of a URL by which it differs from its key: the value of a parameter
 /// that a rule drops, or the name of a directory that it exchanges.
-pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
+pub(in crate::crawl) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
     // Names and values are parts as a whole.
     let is_sign = |byte: &u8| b"/?&;=".contains(byte);
     let is_border = |text: &[u8], at: usize| {
@@ -540,17 +542,18 @@ pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
 }
 
 /// Returns which of the pages of one kind are looked at, given in the order of their names whether
-/// each is known: the middles of stretches of `gap` that are not, and as many as make up the least
-/// number, evenly.
-fn spread(known: &[bool], gap: usize) -> Vec<usize> {
+/// each is known: one of each stretch of `gap` that is not, and as many as make up the least
+/// number, evenly. Each kind begins elsewhere, by `shift`: what recurs in even steps, as one shelf
+/// in ten, would be missed for all of them.
+fn spread(known: &[bool], gap: usize, shift: usize) -> Vec<usize> {
     let gap = gap.max(known.len().div_ceil(SPREAD_MAX));
-    let middles = |from: usize, len: usize, count: usize| {
-        (0..count).map(move |part| from + (part * len + len / 2) / count)
+    let even = |from: usize, len: usize, count: usize| {
+        (0..count).map(move |part| from + (part * len + shift % len) / count)
     };
     let mut taken = Vec::new();
     let mut from = 0;
     for stretch in known.split(|is_known| *is_known) {
-        taken.extend(middles(from, stretch.len(), stretch.len() / gap));
+        taken.extend(even(from, stretch.len(), stretch.len() / gap));
         from += stretch.len() + 1;
     }
     let open: Vec<usize> = (0..known.len()).filter(|at| !known[*at]).collect();
@@ -558,14 +561,23 @@ fn spread(known: &[bool], gap: usize) -> Vec<usize> {
     if taken.len() >= least {
         return taken;
     }
-    middles(0, open.len(), least).map(|at| open[at]).collect()
+    even(0, open.len(), least).map(|at| open[at]).collect()
 }
 
-/// Returns the middle one of some numbers; 0 where there are none.
-fn median(numbers: impl Iterator<Item = u32>) -> u32 {
-    let mut numbers: Vec<u32> = numbers.collect();
-    let middle = numbers.len() / 2;
-    if numbers.is_empty() { 0 } else { *numbers.select_nth_unstable(middle).1 }
+/// Returns which gap pages have that show so many words, among some that show these.
+fn gaps_by_extent(mut words: Vec<u32>) -> impl Fn(Option<u32>) -> usize {
+    words.sort_unstable();
+    let median = words.get(words.len() / 2).copied().unwrap_or_default();
+    let long = words.iter().rev().nth(words.len() / LONG_AMONG).copied().unwrap_or(u32::MAX);
+    let long = long.max((median + median / 4).saturating_add(1));
+    move |words| {
+        let Some(words) = words else { return GAP };
+        match (median / words.max(1)).checked_ilog2() {
+            Some(halves @ 1..) => GAPS_OF_SHORT[GAPS_OF_SHORT.len().min(halves as usize) - 1],
+            _ if words >= long => GAP_OF_LONG,
+            _ => GAP,
+        }
+    }
 }
 
 /// Returns a name so that those with smaller numbers come first: `/a/9` before `/a/10`.
@@ -594,19 +606,35 @@ mod tests {
     use crate::db::MemoryEnv;
     use crate::dust::{Rule, Sketch};
 
+    /// Lists of more than twenty entries were cut, one in ten, and none of them was looked at.
+    #[test]
+    fn pages_that_show_little_or_most_are_looked_at_more_often() {
+        let words =
+            |long: usize| (0..100).map(move |n| if n < long { 400 } else { 190 + n as u32 % 20 });
+        let gaps = |long: usize| {
+            let gap_of = gaps_by_extent(words(long).collect());
+            [400, 205, 90, 40].map(|words| gap_of(Some(words)))
+        };
+        assert_eq!(gaps(10), [GAP_OF_LONG, GAP, GAPS_OF_SHORT[0], GAPS_OF_SHORT[1]]);
+        assert_eq!(gaps(0)[1], GAP, "hardly longer than others");
+        assert_eq!(gaps_by_extent(Vec::new())(Some(400)), GAP);
+        assert_eq!(gaps_by_extent(words(10).collect())(None), GAP);
+    }
+
     #[test]
     fn what_is_looked_at_leaves_no_wide_gap() {
         let known =
             |at: &[usize], len: usize| -> Vec<bool> { (0..len).map(|n| at.contains(&n)).collect() };
-        assert!(spread(&known(&[], 0), 4).is_empty());
-        assert_eq!(spread(&known(&[], 2), 4), [0, 1], "as many as there are");
-        assert_eq!(spread(&known(&[], 9), 4), [1, 4, 7], "three at least");
-        assert_eq!(spread(&known(&[0, 1, 8], 9), 4), [5], "the middle of six");
-        assert!(spread(&known(&[0, 1, 5], 9), 4).is_empty(), "no four are next to each other");
-        assert_eq!(spread(&known(&[0], 9), 4), [3, 7], "eight are twice four");
-        assert_eq!(spread(&[false; 6_400], 4).len(), SPREAD_MAX, "wider where there are many");
-        assert_eq!(spread(&[false; 6_400], 4)[..2], [50, 150]);
-        assert!(spread(&[false; 319], 4).len() <= SPREAD_MAX);
+        assert!(spread(&known(&[], 0), 4, 0).is_empty());
+        assert_eq!(spread(&known(&[], 2), 4, 0), [0, 1], "as many as there are");
+        assert_eq!(spread(&known(&[], 9), 4, 4), [1, 4, 7], "three at least");
+        assert_eq!(spread(&known(&[], 9), 4, 9 + 7), [2, 5, 8], "from elsewhere on");
+        assert_eq!(spread(&known(&[0, 1, 8], 9), 4, 3), [5], "the middle of six");
+        assert!(spread(&known(&[0, 1, 5], 9), 4, 7).is_empty(), "no four are next to each other");
+        assert_eq!(spread(&known(&[0], 9), 4, 4), [3, 7], "eight are twice four");
+        assert_eq!(spread(&[false; 6_400], 4, 1).len(), SPREAD_MAX, "wider where there are many");
+        assert_eq!(spread(&[false; 6_400], 4, 3_200)[..2], [50, 150]);
+        assert!(spread(&[false; 319], 4, 318).len() <= SPREAD_MAX);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Audited;
 use crate::clock::Timestamp;
-use crate::content::{Kept, WordSet};
+use crate::content::{Kept, Vocabulary};
 use crate::crawl::evidence::Marks;
 use crate::crawl::learn::{Asker, ProbeFlight};
 use crate::crawl::state::State;
@@ -60,8 +60,8 @@ const CHANGING_MIN: u32 = 2;
 pub(in crate::crawl) struct Look {
     pub(in crate::crawl) shown: Fetched,
     pub(in crate::crawl) marks: Marks,
-    /// Its words, or a known part of them.
-    pub(in crate::crawl) words: Option<WordSet>,
+    /// Its words and numbers.
+    pub(in crate::crawl) words: Option<Vocabulary>,
 }
 
 impl Look {
@@ -71,7 +71,7 @@ impl Look {
         Look {
             shown,
             marks: facts.map(Marks::of).unwrap_or_default(),
-            words: analysis.map(|analysis| analysis.word_set.clone()),
+            words: analysis.map(|analysis| analysis.vocabulary.clone()),
         }
     }
 

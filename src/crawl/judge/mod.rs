@@ -15,17 +15,17 @@ use std::collections::BTreeSet;
 pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
-use super::checks::{Doubt, United};
+use super::checks::{Doubt, United, own_part};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
 use super::learner::Tell;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::content::{Kept, WordSet, Wording};
+use crate::content::{Kept, Vocabulary, Wording};
 use crate::db::families::{seen, urls};
-use crate::db::{Batch, DbError};
-use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words};
+use crate::db::{Batch, DbError, Family};
+use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words, are_other_figures};
 use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
@@ -45,8 +45,8 @@ pub(super) struct Leads<'a> {
     pub(super) parts: Option<u64>,
     /// What it says, word for word.
     pub(super) wording: Option<Wording>,
-    /// Its words, or a known part of them.
-    pub(super) words: Option<&'a WordSet>,
+    /// Its words and numbers.
+    pub(super) words: Option<&'a Vocabulary>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -70,8 +70,10 @@ pub(super) struct Audited {
     wordings: Option<(Wording, Wording)>,
     /// What the one that stands for it says, all of it, and its template.
     stood: (Option<Wording>, u64),
-    /// Its words, or a known part of them, while a second look is awaited.
-    words: Option<WordSet>,
+    /// It says the same, word for word, but for numbers that change by themselves.
+    says_same: bool,
+    /// Its words and numbers, while a second look is awaited.
+    words: Option<Vocabulary>,
     /// It lacks what stands around the text of the one that stands for it, and says nothing that
     /// this does not say.
     says_no_more: bool,
@@ -93,6 +95,11 @@ impl Audited {
             && known.own_words(audited, changes_by).is_some();
         known.differs_from(audited) && !may_be_label
             || self.leads_on && known.differs_by_rows(audited, changes_by)
+    }
+
+    /// Returns a hash of what its address has in place of that of its key.
+    fn part(&self) -> u32 {
+        own_part(&self.pair.0, &self.pair.1)
     }
 
     /// Returns the rules that rewrite one of the two.
@@ -186,7 +193,9 @@ impl State {
             false => Kept::All,
         };
         let of_kept = |(theirs, own): (Wording, Wording)| (theirs.of_kept(kept), own.of_kept(kept));
-        let wordings = marks.wording.zip(leads.wording).map(of_kept).filter(are_others);
+        let wordings = marks.wording.zip(leads.wording).map(of_kept);
+        let says_same = wordings.is_some_and(|(theirs, own)| theirs.change_to(&own).is_none());
+        let wordings = wordings.filter(are_others);
         let pair = (rewritten, key.clone());
         let mut told = Audited {
             rules,
@@ -198,6 +207,7 @@ impl State {
             lacks,
             wordings,
             stood: (marks.wording, template),
+            says_same,
             words: None,
             says_no_more: false,
             known,
@@ -308,8 +318,9 @@ impl State {
     fn has_label(&self, told: &Audited) -> bool {
         let changes_by = self.checks.changes_by(&told.pair.0);
         let rules = told.all_rules();
+        let part = told.part();
         told.difference().is_some_and(|(text, difference)| {
-            self.checks.is_label(&rules, &text, (&difference, changes_by))
+            self.checks.is_label(&rules, (&text, part), (&difference, changes_by))
         })
     }
 
@@ -340,6 +351,16 @@ impl State {
             && !self.has_label(&told);
         let found = found.unwrap_or_else(|| told.known.judged_by(told.audited));
         let mut found = self.judged_by_words(&told, found);
+        if found == Finding::Failed
+            && told.says_same
+            && !told.leads_on
+            && told.known.has_words_but_clock(told.audited)
+        {
+            found = Finding::Unclear;
+        }
+        if found == Finding::Same && self.is_seen_at_its_end_alone(&told)? {
+            found = Finding::Unclear;
+        }
         let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
         let Audited { known, is_own, by, leads_on, .. } = told;
         if found == Finding::Same && is_put_off {
@@ -421,7 +442,7 @@ impl State {
         if told.says_no_more {
             return found;
         }
-        let (all, difference) = (told.all_rules(), told.difference());
+        let (all, difference, part) = (told.all_rules(), told.difference(), told.part());
         let changes_by = self.checks.changes_by(url);
         if found == Finding::Failed {
             // What a view to print has not, the menus, or has besides, where it was printed, is
@@ -430,7 +451,7 @@ impl State {
             let is_around = known.has_text_but_title(audited) && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
-            let said = self.checks.note_around(all.clone(), text, change);
+            let said = self.checks.note_around(all.clone(), (text, part), change);
             tracing::debug!(%url, ?said, "it differs around its text");
             match said {
                 Some(Words::Label) => found = Finding::Same,
@@ -445,7 +466,7 @@ impl State {
         if self.checks.has_stood_still(url)
             && let Some((text, difference)) = difference
         {
-            let said = self.checks.note_words(all, text, (difference, changes_by));
+            let said = self.checks.note_words(all, (text, part), (difference, changes_by));
             tracing::debug!(%url, ?said, "it differs on a site that stands still");
             return match said {
                 Words::Label => found,
@@ -457,7 +478,7 @@ impl State {
         let Some(text) = known.text().filter(|_| found == Finding::Same) else { return found };
         let Some(change) = known.own_words(audited, changes_by) else {
             if told.wordings.is_none() {
-                self.checks.note_no_words(all, text);
+                self.checks.note_no_words(all, (text, part));
             }
             return found;
         };
@@ -466,7 +487,8 @@ impl State {
         let is_much =
             known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
         let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
-        let said = self.checks.note_words(all, text, (Difference::from(change), changes_by));
+        let differs = (Difference::from(change), changes_by);
+        let said = self.checks.note_words(all, (text, part), differs);
         tracing::debug!(%url, ?said, is_much, is_beside, "it has words of its own");
         match said {
             Words::Label => Finding::Same,
@@ -509,6 +531,29 @@ impl State {
         Ok(blamed)
     }
 
+    /// Returns true where one of the rules of a URL changes only what another one makes of it, and
+    /// the page between is there and was not seen to be the same: two wrong rules lead to the right
+    /// page where the one undoes what the other does.
+    fn is_seen_at_its_end_alone(&self, told: &Audited) -> Result<bool, DbError> {
+        let Audited { rules, pair: (url, _), known, .. } = told;
+        if rules.len() < 2 {
+            return Ok(false);
+        }
+        let set = self.rules.snapshot();
+        let follows = |rule: &&RuleId| set.rewriting(url, &[**rule]).is_empty();
+        for rule in rules.iter().filter(follows) {
+            let between = set.key_without(url, &[*rule]).fingerprint();
+            if !self.db.has(Family::Urls, &between.to_bytes())? {
+                continue;
+            }
+            let shown = self.shown_under(between, url.fingerprint())?;
+            if shown.is_none_or(|(_, shown)| !is_like(*known, shown)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Decides who is to blame where a URL, by its own rules, is not the page that stands for it,
     /// and that has its key by further rules: a view of a page was compared with an old version of
     /// that page, and the rule that makes one of its views fell. It is known where another page has
@@ -523,7 +568,8 @@ impl State {
         (stands, theirs): (&CrawlUrl, &Vec<RuleId>),
         by: Fingerprint,
     ) -> Result<Fault, DbError> {
-        if theirs.is_empty() {
+        // Another form that these rules make the same page has agreed with what stands for both.
+        if theirs.is_empty() || self.checks.have_agreed(rules, by) {
             return Ok(Fault::Own);
         }
         let set = self.rules.snapshot();
@@ -578,19 +624,31 @@ impl State {
             told.lacks = told.lacks.filter(|_| marks.parts == Some(before));
         }
         let has_counter = self.checks.has_counter(told.stood.1);
+        let changes_by = self.checks.changes_by(&told.pair.0);
+        let both = look.words.as_ref().zip(told.words.as_ref());
+        let mut has_other_figures = false;
         told.wordings = told.wordings.and_then(|(before, own)| {
-            let kept = match before.kept_at(&marks.wording?)? {
+            let stood = before.kept_at(&marks.wording?)?;
+            let kept = match stood {
                 // The view that stands for it may be without what others of them count.
                 Kept::All if before.numbers == 0 && has_counter => Kept::AllButNumbers,
-                kept => kept,
+                stood => stood,
             };
+            let masked = |wording: Wording| wording.of_kept(Kept::AllButNumbers);
+            if masked(before).change_to(&masked(own)).is_none() {
+                has_other_figures = kept == Kept::All
+                    || stood == kept
+                        && both.is_some_and(|(look, own)| {
+                            let of = look.numbers.overlap(&own.numbers);
+                            are_other_figures(of.first_only + of.second_only, changes_by)
+                        });
+                told.says_same = !has_other_figures;
+            }
             let (before, own) = (before.of_kept(kept), own.of_kept(kept));
             before.change_to(&own).map(|_| (before, own))
         });
         let is_page = matches!(now_shown, Fetched::Page { .. });
         let is_stable = told.known.stands_still(now_shown);
-        let url = &told.pair.0;
-        let changes_by = self.checks.changes_by(url);
         if told.known.is_before_model() && now_shown.can_testify() {
             told.known = now_shown;
         }
@@ -600,10 +658,12 @@ impl State {
             let beyond = |shown: Fetched| shown.is_other_beyond(told.audited, changes_by);
             let differs = is_stable && told.differs_from(now_shown, changes_by)
                 || holds && now_shown.differs_around(told.audited)
-                || beyond(known) && beyond(now_shown);
-            let words = look.words.as_ref().zip(told.words.as_ref());
-            let common = words.map(|(words, own)| words.overlap(own));
+                || beyond(known) && beyond(now_shown)
+                || has_other_figures && told.wordings.is_none();
+            let common = both.map(|(look, own)| look.words.overlap(&own.words));
+            // In a set of words all numbers are one: what says others in the same words lacks none.
             told.says_no_more = !told.leads_on
+                && !has_other_figures
                 && common.is_some_and(|of| now_shown.says_more_than(told.audited, of, changes_by));
             let found = match differs {
                 _ if told.says_no_more => Some(Finding::Same),

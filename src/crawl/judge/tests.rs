@@ -1,14 +1,14 @@
 //! What an audit makes of two pages: the same, another one, or nothing to be said.
 
 use super::*;
-use crate::content::Bag;
+use crate::content::{Bag, WordSet};
 use crate::crawl::checks::CONTESTED_FORMS;
 use crate::crawl::evidence::evidence;
 use crate::crawl::learner::{Learner, Mind, Said};
 use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
 use crate::db::MemoryEnv;
 use crate::db::families::seen::Known;
-use crate::dust::{Rule, RuleBook, Sketch, Text};
+use crate::dust::{Rule, RuleBook, RuleKind, Scope, Sketch, Source, Text};
 
 /// A page of these words.
 fn page(words: std::ops::Range<u64>) -> Fetched {
@@ -39,6 +39,7 @@ fn audit_of(rule: RuleId, known: Fetched, audited: Fetched) -> Audited {
         lacks: None,
         wordings: None,
         stood: (None, 0),
+        says_same: false,
         words: None,
         says_no_more: false,
         known,
@@ -143,19 +144,24 @@ struct Bench {
 impl Bench {
     /// `holder` was fetched, and stands for its key.
     fn new(holder: &str, became: UrlState) -> Bench {
+        let mut bench = Bench::of(["sid", "lang"].map(drop_parameter), |book, rules, now| {
+            assert!(book.enforce(rules[0].id, "as the test says", now));
+            book.try_by_pairs(vec![rules[1].id], now).unwrap();
+        });
+        bench.hold(holder, became);
+        bench
+    }
+
+    fn of(rules: [Rule; 2], begin: impl FnOnce(&mut RuleBook, &[Rule; 2], Timestamp)) -> Bench {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
         let logs = tempfile::tempdir().unwrap();
         let mut state = open(&env, logs.path(), now);
-        let rules = ["sid", "lang"].map(drop_parameter);
         let mut book = RuleBook::new(Default::default()).proving_by_pairs();
         book.import(rules.to_vec());
-        assert!(book.enforce(rules[0].id, "as the test says", now));
-        book.try_by_pairs(vec![rules[1].id], now).unwrap();
+        begin(&mut book, &rules, now);
         state.rules.publish(book.rule_set().unwrap());
         state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
-        let mut bench = Bench { state, rules, now, _env: env, _logs: logs };
-        bench.hold(holder, became);
-        bench
+        Bench { state, rules, now, _env: env, _logs: logs }
     }
 
     /// Lets a page that was fetched stand for its key.
@@ -509,7 +515,8 @@ fn a_form_that_says_nothing_more_than_its_page_is_no_other_page() {
         let sketch = Sketch::of_shingles(text(page)).map_or(Text::Unknown, Text::Main);
         let bag = Some(Bag::of(text(page).chain(around.clone())));
         let said: Vec<String> = text(page).chain(around).map(|n| format!("word{n}x")).collect();
-        let words = Some(WordSet::of_text(&said.join(" ")));
+        let words = WordSet::of_text(&said.join(" "));
+        let words = Some(Vocabulary { words, ..Vocabulary::default() });
         let shown = Fetched::Page { text: sketch, digest: None, bag, junk: false };
         Look { shown, marks: Marks::default(), words }
     };
@@ -574,6 +581,97 @@ fn pages_with_the_same_words_and_other_numbers_are_pages_of_their_own() {
     assert!(agreed >= 7, "what all forms say is how they were asked for: {agreed}");
     let clock = |page| vec![page * 77, page * 77 + 1];
     assert!(forms(&others, &clock).1 <= 1, "they are others at each look");
+}
+
+/// Eight other figures looked like a menu that a view to print lacks, since all numbers are one
+/// word there; and beside a counter, which changes at each look, none counted.
+#[test]
+fn other_figures_are_another_page_however_many_and_beside_a_counter() {
+    let shown = |page: u64, figures: u64, counter: Option<u64>| {
+        let words = page * 1_000..page * 1_000 + 300;
+        let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
+        let numbers: Vec<u64> = (figures..figures + 8).chain(counter).collect();
+        let bag = Some(Bag::of(words.clone().chain(numbers.iter().copied())));
+        let set = |of: &mut dyn Iterator<Item = u64>| {
+            let words: Vec<String> = of.map(|n| format!("w{n}x")).collect();
+            WordSet::of_text(&words.join(" "))
+        };
+        let words = set(&mut words.clone());
+        let words = Some(Vocabulary { words, numbers: set(&mut numbers.iter().copied()) });
+        let marks = Marks { wording: Some(says(page, &numbers)), parts: None };
+        Look { shown: Fetched::Page { text, digest: None, bag, junk: false }, marks, words }
+    };
+    // Whether forms show other figures, and whether there is a counter.
+    let forms = |are_others: bool, is_counted: bool| {
+        let count = |n: u64| is_counted.then_some(1_000_000 + n * 37);
+        let own = |page: u64| 500_000 + page * 100;
+        let first = shown(0, own(0), count(0)).shown;
+        let mut bench = Bench::new("http://a.example/d?id=0", done(first, false));
+        for page in 1..13 {
+            let by = format!("http://a.example/d?id={page}");
+            let Look { shown: known, marks, .. } = shown(page, own(page), count(3 * page));
+            let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
+            became.evidence = evidence(&known, false, marks);
+            bench.hold(&by, UrlState::Done(became));
+            let figures = if are_others { own(page) + 50 + page } else { own(page) };
+            let form = shown(page, figures, count(3 * page + 1));
+            let (wording, words) = (form.marks.wording, form.words.as_ref());
+            let leads = Leads { wording, words, ..Leads::default() };
+            bench.fetch_leading(&format!("{by}&sid=1"), form.shown, leads);
+            bench.look_at(shown(page, own(page), count(3 * page + 2)));
+        }
+        bench.known()[0]
+    };
+    for is_counted in [false, true] {
+        assert_eq!(forms(false, is_counted), (12, 0), "{is_counted}");
+        let (agreed, against) = forms(true, is_counted);
+        assert!(agreed == 0 && against >= 2, "{is_counted}: {agreed} {against}");
+    }
+}
+
+/// A list by name was taken for the one by popularity, which is the default, and for the default
+/// besides: each audit of both rules led from the default to itself, and proved them both.
+#[test]
+fn rules_that_undo_each_other_are_not_proved_by_where_they_lead() {
+    let site = url("http://a.example/").site();
+    let [name, popular] = ["name", "popular"].map(str::to_owned);
+    let from = format!("sort={popular}");
+    let to = format!("sort={name}");
+    let kinds = [
+        RuleKind::Substring { from, to, at_start: false, at_end: true },
+        RuleKind::drop(vec!["sort".to_owned()], Some(name)),
+    ];
+    let rule =
+        |kind| Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+    let mut bench = Bench::of(kinds.map(rule), |book, rules, now| {
+        for rule in rules {
+            assert!(book.enforce(rule.id, "as the test says", now));
+        }
+    });
+    let list = page(0..300);
+    let mut fetch = |id: usize, by_name: Option<UrlState>| {
+        let home = format!("http://a.example/d?id={id}");
+        bench.hold(&home, done(list, false));
+        if let Some(state) = by_name {
+            let between = url(&format!("{home}&sort=name"));
+            let mut batch = Batch::default();
+            let row = record(&between, None, state);
+            urls::put(&mut batch, &bench.state.db, between.fingerprint(), &row);
+            bench.state.know(&mut batch, between.fingerprint(), Known::Itself);
+            bench.state.commit(batch, bench.now).unwrap();
+        }
+        bench.fetch(&format!("{home}&sort=popular"), list, None)[0]
+    };
+    let hidden = UrlState::Suppressed {
+        by: Fingerprint(1),
+        rules: Vec::new(),
+        version: 1,
+        at: Timestamp::ZERO,
+    };
+    assert_eq!(fetch(1, Some(hidden)), (0, 0), "the list by name was not seen");
+    assert_eq!(fetch(2, Some(done(page(1_000..1_300), false))), (0, 0), "it is another one");
+    assert_eq!(fetch(3, Some(done(list, false))), (1, 0), "it is the same");
+    assert_eq!(fetch(4, None), (2, 0), "there is none");
 }
 
 /// On a site with a counter on each page each audit took two fetches, since the numbers of the

@@ -21,6 +21,9 @@ pub enum Known {
 /// Links from the seed, and the most that there may be, where the seed has a limit of its own.
 pub type Depth = (u16, Option<u16>);
 
+/// What is known of a key, and the depth of a URL that is known itself, if it stands here.
+pub type Deep = (Known, Option<Depth>);
+
 impl Known {
     /// Returns the URL that stands for a key of which this is known.
     pub fn holder(self, key: Fingerprint) -> Fingerprint {
@@ -44,10 +47,7 @@ pub fn get_many(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Known>>, DbE
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn get_many_deep(
-    db: &Db,
-    keys: &[Fingerprint],
-) -> Result<Vec<Option<(Known, Option<Depth>)>>, DbError> {
+pub fn get_many_deep(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Deep>>, DbError> {
     let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_bytes()).collect();
     let values = db.get_many(Family::Seen, &bytes)?;
     let decode = |value: Vec<u8>| (known(&value), depth(&value));
