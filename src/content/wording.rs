@@ -272,10 +272,17 @@ impl Said {
 }
 
 /// Returns a hash of the signs of a text, 0 where it has none: what is no letter, no digit, and no
-/// punctuation that may be typed in more than one way.
+/// punctuation that may be typed in more than one way. Those of addresses are none: a page may say
+/// its own, which has more of them where it has more parameters.
 fn signs_of(text: &str) -> u64 {
+    if !text.contains("://") {
+        return signs_in(0, text);
+    }
+    text.split_ascii_whitespace().filter(|part| !part.contains("://")).fold(0, signs_in)
+}
+
+fn signs_in(mut digest: u64, text: &str) -> u64 {
     let bytes = text.as_bytes();
-    let mut digest = 0;
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let mut len = 1;

@@ -108,10 +108,9 @@ impl State {
             return self.refuse(lease, reason.code(), reason.to_string(), now);
         }
         let origin = lease.waiting.url.origin();
-        let is_page = lease.waiting.errand == Errand::Page;
         let leave = match self.ask_robots(&lease, now)? {
             // What others wait for is behind it, and they may be the ones that it waits for.
-            Leave::Await(_) if is_page && self.is_asked(lease.host) => Leave::Later,
+            Leave::Await(_) if self.is_asked(lease.host) => Leave::Later,
             leave => leave,
         };
         match leave {
@@ -566,7 +565,12 @@ impl State {
             self.give_back(&mut batch, lease.waiting.fingerprint)?;
         }
         if let Errand::Probe(number) = lease.waiting.errand {
-            self.give_up_probe(&mut batch, number, Fetched::Forbidden, now)?;
+            // That robots.txt does not answer says nothing of the page.
+            let shown = match reason {
+                ROBOTS_UNREACHABLE => Fetched::Unavailable,
+                _ => Fetched::Forbidden,
+            };
+            self.give_up_probe(&mut batch, number, shown, now)?;
         }
         self.count(reason);
         let (record, parting) = self.frontier.skip(lease, now);
@@ -586,6 +590,7 @@ impl State {
         let mut batch = Batch::default();
         self.take_row(&mut batch, &lease)?;
         let own = lease.waiting.fingerprint;
+        self.lead_nearer(&mut batch, by, (lease.waiting.hops, lease.waiting.hops_max))?;
         self.stood.remove(&own);
         self.behind.hidden(own, by);
         self.tell_suppressed(&lease.waiting.url, &rules);

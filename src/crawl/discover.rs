@@ -1,6 +1,6 @@
 //! Links into rows: the schedule gate, the URL-seen test, the queue.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::checks::United;
 use super::state::State;
@@ -113,8 +113,10 @@ impl<'l> Judged<'l> {
 /// batch: what it has of the first ones cannot be read yet.
 struct Met<'l> {
     known: HashMap<Fingerprint, Known>,
-    /// The depths of those that were known themselves before, as far as they are not changed yet.
+    /// The depths of those that were known themselves before.
     depths: HashMap<Fingerprint, Depth>,
+    /// Those that took a nearer way in this batch.
+    nearer: HashSet<Fingerprint>,
     new: HashMap<Fingerprint, New<'l>>,
 }
 
@@ -312,8 +314,12 @@ impl State {
         keys.sort_unstable();
         keys.dedup();
         let answers = seen::get_many_deep(&self.db, &keys)?;
-        let (known, depths, new) = (HashMap::new(), HashMap::new(), HashMap::new());
-        let mut met = Met { known, depths, new };
+        let mut met = Met {
+            known: HashMap::new(),
+            depths: HashMap::new(),
+            nearer: HashSet::new(),
+            new: HashMap::new(),
+        };
         let mut untold = Vec::new();
         for (key, answer) in keys.into_iter().zip(answers) {
             let Some((known, depth)) = answer else { continue };
@@ -363,22 +369,89 @@ impl State {
         met: &mut Met<'_>,
     ) -> Result<(), DbError> {
         let Some(known) = met.depths.get(&one.own).copied() else { return Ok(()) };
-        let limit = self.filter.settings().hops_max;
         let by_now = (one.hops, one.hops_max);
-        let is_nearer = |known: Depth| way::room(by_now, limit) > way::room(known, limit);
-        // What becomes of the page itself is still to be settled in this batch.
-        if !is_nearer(known) || via.is_some_and(|via| via.fingerprint == one.own) {
+        if !self.is_nearer(by_now, known) || !self.may_take_nearer(via, one.own, met) {
             return Ok(());
         }
-        met.depths.remove(&one.own);
         let Some(mut record) = urls::get(&self.db, one.own)? else { return Ok(()) };
-        if !is_nearer((record.hops, record.hops_max)) {
+        if !self.is_nearer(by_now, (record.hops, record.hops_max)) {
             return Ok(());
         }
+        let path = via.map_or(String::new(), |via| way::longer(via.path, one.link.letter));
+        // A path says also what a URL is: only one plain link is as good as another.
+        if via.is_none() || (path.ends_with('L') && record.path.ends_with('L')) {
+            record.via = via.map(|via| via.fingerprint);
+            record.path = path;
+        }
+        let stands = match record.state {
+            UrlState::Suppressed { by, .. } => Some(by),
+            _ => None,
+        };
+        self.take_nearer(batch, one.own, record, by_now);
+        met.nearer.insert(one.own);
+        stands.map_or(Ok(()), |by| self.stand_nearer(batch, via, (by, by_now), met))
+    }
+
+    /// Has what stands for a URL lead as far as that would have led by the way by which it was
+    /// found now.
+    fn stand_nearer(
+        &mut self,
+        batch: &mut Batch,
+        via: Option<&Via<'_>>,
+        (by, by_now): (Fingerprint, Depth),
+        met: &mut Met<'_>,
+    ) -> Result<(), DbError> {
+        // What is new in this batch was found on the same page.
+        if met.new.contains_key(&by) || !self.may_take_nearer(via, by, met) {
+            return Ok(());
+        }
+        if self.lead_nearer(batch, by, by_now)? {
+            met.nearer.insert(by);
+        }
+        Ok(())
+    }
+
+    /// Has a URL of the ledger lead as far as from this depth, if that is nearer than its own;
+    /// returns true where it is.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn lead_nearer(
+        &mut self,
+        batch: &mut Batch,
+        own: Fingerprint,
+        by_now: Depth,
+    ) -> Result<bool, DbError> {
+        let Some(record) = urls::get(&self.db, own)? else { return Ok(false) };
+        let is_nearer = self.is_nearer(by_now, (record.hops, record.hops_max));
+        if is_nearer {
+            self.take_nearer(batch, own, record, by_now);
+        }
+        Ok(is_nearer)
+    }
+
+    fn is_nearer(&self, by_now: Depth, known: Depth) -> bool {
+        let limit = self.filter.settings().hops_max;
+        way::room(by_now, limit) > way::room(known, limit)
+    }
+
+    /// Returns false for the page itself, of which it is still to be settled in this batch what
+    /// becomes of it, and for what took a nearer way in it: its record cannot be read yet.
+    fn may_take_nearer(&self, via: Option<&Via<'_>>, url: Fingerprint, met: &Met<'_>) -> bool {
+        via.is_none_or(|via| via.fingerprint != url) && !met.nearer.contains(&url)
+    }
+
+    fn take_nearer(
+        &mut self,
+        batch: &mut Batch,
+        own: Fingerprint,
+        mut record: UrlRecord,
+        by_now: Depth,
+    ) {
         match record.state {
             UrlState::Queued(place) => {
                 self.shape.remove(record.hops, place.priority);
-                self.shape.add(one.hops, place.priority);
+                self.shape.add(by_now.0, place.priority);
             }
             UrlState::Done(_) if self.refused_too_far() => {
                 self.bring_back_at_last(batch, Job::Nearer);
@@ -389,15 +462,8 @@ impl State {
             | UrlState::Suppressed { .. } => {}
         }
         (record.hops, record.hops_max) = by_now;
-        let path = via.map_or(String::new(), |via| way::longer(via.path, one.link.letter));
-        // A path says also what a URL is: only one plain link is as good as another.
-        if via.is_none() || (path.ends_with('L') && record.path.ends_with('L')) {
-            record.via = via.map(|via| via.fingerprint);
-            record.path = path;
-        }
-        urls::put(batch, &self.db, one.own, &record);
-        seen::put_itself(batch, &self.db, one.own, by_now);
-        Ok(())
+        urls::put(batch, &self.db, own, &record);
+        seen::put_itself(batch, &self.db, own, by_now);
     }
 
     fn admit_one<'l>(
@@ -432,6 +498,7 @@ impl State {
                     if !self.is_fetched_to_check(&set, one.own, &united, by)? {
                         met.suppress(one.own, by);
                         let how = (by, united.numbers());
+                        self.stand_nearer(batch, via, (by, (one.hops, one.hops_max)), met)?;
                         return self.suppress_found(batch, via, one, how, version, now);
                     }
                     // Fetched, it stands for its key itself, and nothing says any more what it
@@ -475,6 +542,7 @@ impl State {
             if is_hidden {
                 met.suppress(one.own, by);
                 let how = (by, united.numbers());
+                self.stand_nearer(batch, via, (by, (one.hops, one.hops_max)), met)?;
                 return self.suppress_found(batch, via, one, how, version, now);
             }
             is_form = true;

@@ -260,7 +260,7 @@ impl State {
         Ok(())
     }
 
-    /// Moves the row of a page to the end of its queue.
+    /// Moves the row of a page, or of a probe, to the end of its queue.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -272,8 +272,14 @@ impl State {
     ) -> Result<(), CrawlError> {
         let waiting = &lease.waiting;
         self.take_row(batch, lease)?;
-        let item = Item::Page(waiting.fingerprint);
+        let item = match waiting.errand {
+            Errand::Probe(number) => Item::Probe { url: waiting.url.to_string(), number },
+            Errand::Page | Errand::Robots { .. } => Item::Page(waiting.fingerprint),
+        };
         let place = self.enqueue(batch, lease.host, waiting.place.priority, &item)?;
+        if waiting.errand != Errand::Page {
+            return Ok(());
+        }
         let hops = self.hops_counted(waiting)?;
         self.shape.add(hops, place.priority);
         self.settle_url(batch, waiting.fingerprint, |record| {

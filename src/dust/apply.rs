@@ -175,6 +175,10 @@ impl SiteRules {
             .sort_by_key(|rule| (rule.rule.phase(), std::cmp::Reverse(pattern_len(rule)), rule.id));
         let mut site = SiteRules::default();
         let mut patterns: Vec<&str> = Vec::new();
+        let decodes = |rule: &&Rule| {
+            rule.rule == RuleKind::Escapes { spaces: false } && rule.scope == Scope::default()
+        };
+        let decodes = rules.iter().any(decodes);
         for rule in rules {
             let bound = || Bound { id: rule.id, scope: rule.scope.clone() };
             match &rule.rule {
@@ -200,11 +204,17 @@ impl SiteRules {
                     }
                 }
                 RuleKind::SetParameter { name, value } => {
+                    // Set with its escapes it would be decoded, and set again, without end.
+                    let plain = decodes.then(|| escapes::decoded_name(value));
+                    let value = plain.as_deref().unwrap_or(value);
                     add_parameter(&mut site.parameters, name, None, Some(value), bound());
                 }
                 RuleKind::Escapes { spaces } => site.escapes.push((*spaces, bound())),
                 RuleKind::SortParameters => site.sorts.push(bound()),
                 RuleKind::PathCase => site.cases.push(bound()),
+                // Where all is decoded, that is what it says, or the reverse of it.
+                RuleKind::Substring { from, to, .. } if decodes && escapes::are_alike(from, to) => {
+                }
                 RuleKind::Substring { from, to, at_start, at_end } => {
                     patterns.push(from);
                     let (from, to) = (from.as_str().into(), to.as_str().into());

@@ -58,58 +58,33 @@ impl From<Change> for Difference {
 /// The ways in which pages have differed that the same rules make one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Changes {
-    seen: VecDeque<Pair>,
-}
-
-/// Two pages that rules make one.
-#[derive(Clone, Debug)]
-struct Pair {
-    /// What both say.
-    text: Sketch,
-    /// By what their addresses differ, as a hash: the value of a parameter.
-    part: u32,
-    /// How they differ, if they do.
-    change: Option<Difference>,
+    /// The text of a pair, and how its pages differed, if they did.
+    seen: VecDeque<(Sketch, Option<Difference>)>,
 }
 
 impl Changes {
-    /// Takes in by which words a page of this text differs from another one, from whose address its
-    /// own differs by this part, and of which so many are those by which each page changes; returns
-    /// what pages of other texts say of that.
-    pub(crate) fn note(
-        &mut self,
-        (text, part): (Sketch, u32),
-        change: Difference,
-        noise: u32,
-    ) -> Words {
-        let said = self.say((&text, part), &change, noise);
-        self.keep((text, part), Some(change));
+    /// Takes in by which words a page of this text differs from another one, of which so many are
+    /// those by which each page changes; returns what pages of other texts say of that.
+    pub(crate) fn note(&mut self, text: Sketch, change: Difference, noise: u32) -> Words {
+        let said = self.say(&text, &change, noise);
+        self.keep(text, Some(change));
         said
     }
 
     /// Returns what pages of other texts say of a change.
-    pub(crate) fn say(
-        &self,
-        (text, part): (&Sketch, u32),
-        change: &Difference,
-        noise: u32,
-    ) -> Words {
-        let (mut others, mut of_part) = (Others::default(), Others::default());
+    pub(crate) fn say(&self, text: &Sketch, change: &Difference, noise: u32) -> Words {
+        let mut others = Others::default();
         let mut otherwise: Vec<Sketch> = Vec::new();
         let is_other = |a: &Sketch, b: &Sketch| a.compare(b) == Likeness::Different;
-        for seen in self.seen.iter().filter(|seen| is_other(&seen.text, text)) {
-            let alike = seen.change.as_ref().map(|seen| seen.is_like(change, noise));
-            others.count(alike);
-            if seen.part == part {
-                of_part.count(alike);
-            }
-            if alike.is_some() && otherwise.iter().all(|known| is_other(known, &seen.text)) {
-                otherwise.push(seen.text);
+        for (of, seen) in self.seen.iter().filter(|(of, _)| is_other(of, text)) {
+            others.count(seen.as_ref().map(|seen| seen.is_like(change, noise)));
+            if seen.is_some() && otherwise.iter().all(|known| is_other(known, of)) {
+                otherwise.push(*of);
             }
         }
         match () {
             () if !others.are_some() => Words::Unknown,
-            () if others.have(change) || of_part.all_have(change) => Words::Label,
+            () if others.have(change) => Words::Label,
             () if others.have_mostly_none() => Words::Own,
             () if change.wording.is_some() && others.have_some() => Words::Own,
             () if others.alike == 0 && otherwise.len() >= EACH_MIN => Words::Each,
@@ -119,20 +94,19 @@ impl Changes {
 
     /// Returns true where some pages differ.
     pub(crate) fn have_any(&self) -> bool {
-        self.seen.iter().any(|seen| seen.change.is_some())
+        self.seen.iter().any(|(_, change)| change.is_some())
     }
 
-    /// Takes in that a page of this text, whose address differs by this part, is, word for word,
-    /// the one that the rules make it.
-    pub(crate) fn note_same(&mut self, of: (Sketch, u32)) {
-        self.keep(of, None);
+    /// Takes in that a page of this text is, word for word, the one that the rules make it.
+    pub(crate) fn note_same(&mut self, text: Sketch) {
+        self.keep(text, None);
     }
 
-    fn keep(&mut self, (text, part): (Sketch, u32), change: Option<Difference>) {
+    fn keep(&mut self, text: Sketch, change: Option<Difference>) {
         if self.seen.len() >= KEPT_MAX {
             self.seen.pop_front();
         }
-        self.seen.push_back(Pair { text, part, change });
+        self.seen.push_back((text, change));
     }
 }
 
@@ -185,18 +159,7 @@ impl Others {
         };
         alike >= least.max(1)
     }
-
-    /// Returns true where some pairs have a change, and all do. Of pairs of one value that says
-    /// that it is a label of this value, though others have none: the language of a menu beside
-    /// the usual one. A long one is none: the pages of a machine have its name in every line.
-    fn all_have(&self, change: &Difference) -> bool {
-        let Others { alike, otherwise, same } = *self;
-        change.words.words() <= TITLE_WORDS_MAX && alike >= OF_VALUE && otherwise + same == 0
-    }
 }
-
-/// Pairs of one value, all of which have a label, that say that it is one of this value.
-const OF_VALUE: usize = 3;
 
 /// Other texts whose pages differ, each by its own words, after which one that does is no accident.
 const EACH_MIN: usize = 2;
@@ -217,21 +180,20 @@ mod tests {
         let change =
             |from: u64| Bag::of(0..100).change_to(&Bag::of((0..100).chain(from..from + 20))).into();
         let mut changes = Changes::default();
-        assert_eq!(changes.note((text(1), 0), change(1_000), 0), Words::Unknown);
-        let said = changes.note((text(1), 0), change(1_000), 0);
+        assert_eq!(changes.note(text(1), change(1_000), 0), Words::Unknown);
+        let said = changes.note(text(1), change(1_000), 0);
         assert_eq!(said, Words::Unknown, "one document is one witness");
-        assert_eq!(changes.note((text(2), 0), change(2_000), 0), Words::Other);
-        assert_eq!(changes.note((text(3), 0), change(1_000), 0), Words::Label);
+        assert_eq!(changes.note(text(2), change(2_000), 0), Words::Other);
+        assert_eq!(changes.note(text(3), change(1_000), 0), Words::Label);
         // The name of a machine in each line of its pages: another one for each machine.
         let mut named = Changes::default();
         let of_machine = |n: u64| change((n % 6 + 1) * 10_000);
-        let known =
-            (0..12).filter(|n| named.note((text(10 + n), 0), of_machine(*n), 0) == Words::Label);
+        let known = (0..12).filter(|n| named.note(text(10 + n), of_machine(*n), 0) == Words::Label);
         assert_eq!(known.count(), 0);
         for document in 4..4 + KEPT_MAX as u64 {
-            changes.note((text(document), 0), change(document * 1_000), 0);
+            changes.note(text(document), change(document * 1_000), 0);
         }
-        assert_eq!(changes.note((text(99), 0), change(1_000), 0), Words::Each, "it is long ago");
+        assert_eq!(changes.note(text(99), change(1_000), 0), Words::Each, "it is long ago");
         assert_eq!(changes.seen.len(), KEPT_MAX);
     }
 
@@ -249,35 +211,12 @@ mod tests {
             Difference { words, wording: Some(figures.map_or(of(0), of)) }
         };
         let mut changes = Changes::default();
-        changes.note((text(1), 0), notice(1, None), 0);
-        assert_eq!(changes.note((text(2), 0), notice(2, None), 0), Words::Label);
+        changes.note(text(1), notice(1, None), 0);
+        assert_eq!(changes.note(text(2), notice(2, None), 0), Words::Label);
         let weighs = |n: u64| notice(n, Some(n as u32));
-        assert_ne!(changes.note((text(3), 0), weighs(3), 0), Words::Label);
-        assert_ne!(changes.note((text(4), 0), weighs(4), 0), Words::Label);
-        assert_eq!(changes.note((text(5), 0), notice(5, None), 0), Words::Label);
-    }
-
-    /// The language of a menu was on no page in the usual one, so that it was no label of others.
-    #[test]
-    fn a_short_label_may_be_one_of_a_single_value() {
-        let text = |document: u64| {
-            Sketch::of_shingles(document * 1_000..document * 1_000 + 120).expect("it has words")
-        };
-        let (usual, other) = (1, 2);
-        for (words, are) in [(4, Words::Label), (20, Words::Other)] {
-            let label: Difference =
-                Bag::of(0..100).change_to(&Bag::of((0..100).chain(500..500 + words))).into();
-            let label = Difference { wording: Some(WordingChange::of(77, 0)), ..label };
-            let mut changes = Changes::default();
-            changes.note_same((text(50), usual));
-            for document in 0..4 {
-                changes.note_same((text(document), usual));
-                changes.note((text(100 + document), other), label, 0);
-            }
-            let said = [other, usual].map(|value| changes.say((&text(200), value), &label, 0));
-            assert_ne!(said[1], Words::Label, "the usual value has none");
-            assert_eq!(said[0] == Words::Label, are == Words::Label, "{words}: {said:?}");
-        }
+        assert_ne!(changes.note(text(3), weighs(3), 0), Words::Label);
+        assert_ne!(changes.note(text(4), weighs(4), 0), Words::Label);
+        assert_eq!(changes.note(text(5), notice(5, None), 0), Words::Label);
     }
 
     /// One function in twenty had a notice on one of two platforms, word for word that of others:
@@ -301,9 +240,9 @@ mod tests {
             let mut said = Vec::new();
             for document in 0..80 {
                 if document % on_one_in == 0 {
-                    said.push(changes.note((text(document), 0), notice(words), 0));
+                    said.push(changes.note(text(document), notice(words), 0));
                 } else {
-                    changes.note_same((text(document), 0));
+                    changes.note_same(text(document));
                 }
             }
             assert_eq!(said.remove(0), Words::Unknown, "nothing is known of others");

@@ -109,6 +109,7 @@ pub enum RuleKind {
     /// `spaces`, writes those in the query `%20` and not `+`.
     Escapes {
         /// True for the spaces, false for the characters.
+        #[serde(default)]
         spaces: bool,
     },
     /// Lower-cases the path.

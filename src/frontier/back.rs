@@ -292,8 +292,7 @@ impl Frontier {
         Lease { host: id, name, waiting, given: now, allowed, group, _private: () }
     }
 
-    /// Gives a host its back queue. `rows` are its first waiting URLs, read from its cursors on,
-    /// and `more` says whether there are others behind them. Its standing must be in line.
+    /// Gives a host its back queue, without URLs at first. Its standing must be in line, there.
     pub fn activate(&mut self, record: HostRecord, ticket: Place) {
         self.selector.left(ticket.priority);
         let id = record.id;

@@ -46,6 +46,9 @@ const LONG_AMONG: usize = 8;
 /// one kind are forms with one value, where all are the only one of their page, or none is.
 const SPREAD_MAX: usize = 64;
 
+/// Pages with one value from which on they are a kind of their own.
+const KIND_MIN: usize = 16;
+
 /// Pages of one kind that are looked at in any case. A list with a link for each of its brands is
 /// not what one with a single link was.
 const OF_EACH_KIND: usize = 3;
@@ -404,7 +407,7 @@ impl State {
             *pages_with.entry(*part).or_default() += 1;
         }
         // What only few pages have, as sessions are, is of one kind.
-        let kind_of = |part: u32| if pages_with.get(&part) >= Some(&GAP) { part } else { 0 };
+        let kind_of = |part: u32| if pages_with.get(&part) >= Some(&KIND_MIN) { part } else { 0 };
         // No thin page agrees, but it may tell that it does not; and it says nothing of others.
         let mut kinds: BTreeMap<(bool, usize, bool, u32), Vec<PageOfKind>> = BTreeMap::new();
         for (name, mut forms, by, extent) in pages {
@@ -522,7 +525,7 @@ struct PageOfKind {
 
 /// Returns a hash of that part of a URL by which it differs from its key: the value of a parameter
 /// that a rule drops, or the name of a directory that it exchanges.
-pub(in crate::crawl) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
+pub(super) fn own_part(url: &CrawlUrl, key: &CrawlUrl) -> u32 {
     // Names and values are parts as a whole.
     let is_sign = |byte: &u8| b"/?&;=".contains(byte);
     let is_border = |text: &[u8], at: usize| {
@@ -613,7 +616,7 @@ mod tests {
             |long: usize| (0..100).map(move |n| if n < long { 400 } else { 190 + n as u32 % 20 });
         let gaps = |long: usize| {
             let gap_of = gaps_by_extent(words(long).collect());
-            [400, 205, 90, 40].map(|words| gap_of(Some(words)))
+            [400, 209, 90, 40].map(|words| gap_of(Some(words)))
         };
         assert_eq!(gaps(10), [GAP_OF_LONG, GAP, GAPS_OF_SHORT[0], GAPS_OF_SHORT[1]]);
         assert_eq!(gaps(0)[1], GAP, "hardly longer than others");

@@ -12,7 +12,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-pub(in crate::crawl) use self::measure::own_part;
 use self::measure::{Failed, Measuring};
 use super::admit::Admitted;
 use super::error::CrawlError;
@@ -448,13 +447,13 @@ impl Checks {
         (STEADY_MAX + 1..RESTLESS_MIN).contains(&sum)
     }
 
-    /// Takes in by which words a page of this text, and this part of its address, differs from
-    /// another one that these rules make it, on a site whose pages change by so many at each look;
-    /// returns what pages of other texts say of these words.
+    /// Takes in by which words a page of this text differs from another one that these rules make
+    /// it, on a site whose pages change by so many at each look; returns what pages of other texts
+    /// say of these words.
     pub(in crate::crawl) fn note_words(
         &mut self,
         rules: Vec<RuleId>,
-        text: (Sketch, u32),
+        text: Sketch,
         (change, changes_by): (Difference, u32),
     ) -> Words {
         changes_of(&mut self.changes, rules).note(text, change, changes_by)
@@ -465,7 +464,7 @@ impl Checks {
     pub(in crate::crawl) fn note_around(
         &mut self,
         rules: Vec<RuleId>,
-        text: (Sketch, u32),
+        text: Sketch,
         (change, changes_by): (Change, u32),
     ) -> Option<Words> {
         let known = changes_of(&mut self.around, rules);
@@ -479,16 +478,16 @@ impl Checks {
     pub(in crate::crawl) fn is_label(
         &self,
         rules: &[RuleId],
-        text: (&Sketch, u32),
+        text: &Sketch,
         (change, changes_by): (&Difference, u32),
     ) -> bool {
         let known = self.changes.get(rules);
         known.is_some_and(|known| known.say(text, change, changes_by) == Words::Label)
     }
 
-    /// Takes in that a page of this text, and this part of its address, has no words of its own
-    /// beside the one that these rules make it.
-    pub(in crate::crawl) fn note_no_words(&mut self, rules: Vec<RuleId>, text: (Sketch, u32)) {
+    /// Takes in that a page of this text has no words of its own beside the one that these rules
+    /// make it.
+    pub(in crate::crawl) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
         changes_of(&mut self.changes, rules).note_same(text);
     }
 
@@ -604,7 +603,7 @@ impl Checks {
         by: Fingerprint,
         (form, key): (&CrawlUrl, &CrawlUrl),
     ) {
-        let part = own_part(form, key);
+        let part = measure::own_part(form, key);
         for rule in rules {
             // What is forgotten is looked at again.
             if self.agreed.len() >= AGREED_MAX {

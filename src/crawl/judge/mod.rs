@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
-use super::checks::{Doubt, United, own_part};
+use super::checks::{Doubt, United};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
@@ -95,11 +95,6 @@ impl Audited {
             && known.own_words(audited, changes_by).is_some();
         known.differs_from(audited) && !may_be_label
             || self.leads_on && known.differs_by_rows(audited, changes_by)
-    }
-
-    /// Returns a hash of what its address has in place of that of its key.
-    fn part(&self) -> u32 {
-        own_part(&self.pair.0, &self.pair.1)
     }
 
     /// Returns the rules that rewrite one of the two.
@@ -318,9 +313,8 @@ impl State {
     fn has_label(&self, told: &Audited) -> bool {
         let changes_by = self.checks.changes_by(&told.pair.0);
         let rules = told.all_rules();
-        let part = told.part();
         told.difference().is_some_and(|(text, difference)| {
-            self.checks.is_label(&rules, (&text, part), (&difference, changes_by))
+            self.checks.is_label(&rules, &text, (&difference, changes_by))
         })
     }
 
@@ -442,7 +436,7 @@ impl State {
         if told.says_no_more {
             return found;
         }
-        let (all, difference, part) = (told.all_rules(), told.difference(), told.part());
+        let (all, difference) = (told.all_rules(), told.difference());
         let changes_by = self.checks.changes_by(url);
         if found == Finding::Failed {
             // What a view to print has not, the menus, or has besides, where it was printed, is
@@ -451,7 +445,7 @@ impl State {
             let is_around = known.has_text_but_title(audited) && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
-            let said = self.checks.note_around(all.clone(), (text, part), change);
+            let said = self.checks.note_around(all.clone(), text, change);
             tracing::debug!(%url, ?said, "it differs around its text");
             match said {
                 Some(Words::Label) => found = Finding::Same,
@@ -466,7 +460,7 @@ impl State {
         if self.checks.has_stood_still(url)
             && let Some((text, difference)) = difference
         {
-            let said = self.checks.note_words(all, (text, part), (difference, changes_by));
+            let said = self.checks.note_words(all, text, (difference, changes_by));
             tracing::debug!(%url, ?said, "it differs on a site that stands still");
             return match said {
                 Words::Label => found,
@@ -478,7 +472,7 @@ impl State {
         let Some(text) = known.text().filter(|_| found == Finding::Same) else { return found };
         let Some(change) = known.own_words(audited, changes_by) else {
             if told.wordings.is_none() {
-                self.checks.note_no_words(all, (text, part));
+                self.checks.note_no_words(all, text);
             }
             return found;
         };
@@ -487,8 +481,7 @@ impl State {
         let is_much =
             known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
         let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
-        let differs = (Difference::from(change), changes_by);
-        let said = self.checks.note_words(all, (text, part), differs);
+        let said = self.checks.note_words(all, text, (Difference::from(change), changes_by));
         tracing::debug!(%url, ?said, is_much, is_beside, "it has words of its own");
         match said {
             Words::Label => Finding::Same,

@@ -28,6 +28,9 @@ const DROP_STEP: usize = 250;
 /// Records of the ledger that one step looks at: about as long, since most are only read.
 const BACK_STEP: usize = 1_000;
 
+/// The same where each may be asked for the whole way to it, up to 256 rows.
+const WAY_STEP: usize = 50;
+
 /// Waiting rows that a preview looks at.
 const PREVIEW_MAX: u64 = 2_000_000;
 
@@ -64,7 +67,7 @@ struct Running {
 pub(in crate::crawl) struct Jobs(VecDeque<Running>);
 
 impl Jobs {
-    /// Adds a job, unless it is there already from the beginning.
+    /// Adds a job.
     pub(in crate::crawl) fn add(&mut self, job: Job, answer: Answer, reply: Option<Reply>) {
         let count = Count { exact: true, ..Count::default() };
         self.0.push_back(Running { job, cursor: Vec::new(), count, answer, reply });
@@ -238,7 +241,9 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Vec<u8>>, CrawlError> {
         let db = self.db.clone();
-        let (rows, next) = urls::chunk(&db, &running.cursor, BACK_STEP)?;
+        let asks_ways = matches!(running.job, Job::Nearer | Job::Refilter);
+        let step = if asks_ways { WAY_STEP } else { BACK_STEP };
+        let (rows, next) = urls::chunk(&db, &running.cursor, step)?;
         running.count.looked_at += rows.len() as u64;
         let mut batch = Batch::default();
         for (own, record) in rows {
@@ -318,7 +323,7 @@ impl State {
         let Some(known) = self.host(host)? else { return Ok(false) };
         let used = Usage { pages: known.done, bytes: known.bytes };
         if let HostStatus::GivenUp { reason: detail, .. } = known.status {
-            record.hops = hops;
+            (record.hops, record.hops_max) = (hops, hops_max);
             let state = UrlState::Failed { reason: GIVEN_UP.to_owned(), detail, at: now };
             self.keep_out(batch, own, (&url, record), state, now)?;
             return Ok(false);
