@@ -289,7 +289,9 @@ fn signs_in(mut digest: u64, text: &str) -> u64 {
         let sign = match byte {
             // Typed in one way only; those of programs and formulas among them.
             b'+' | b'*' | b'<' | b'>' | b'$' | b'^' | b'=' | b'!' | b'?' | b'&' | b'|' | b'%'
-            | b'~' | b'/' | b'\\' | b'#' | b'@' | b'[' | b']' => Some(u64::from(*byte)),
+            | b'~' | b'/' | b'\\' | b'#' | b'@' | b'[' | b']' | b'{' | b'}' | b'_' => {
+                Some(u64::from(*byte))
+            }
             // Else it is a hyphen or a dash.
             b'-' => {
                 let follows = at.checked_sub(1).is_some_and(|before| !is_separator(bytes[before]));

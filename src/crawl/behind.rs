@@ -5,6 +5,8 @@
 //! form led to first is remembered, until something else leads there: a link of a page that no rule
 //! would have hidden, or another URL with the same text. What is left when the crawl has nothing
 //! else to do, and has a text of its own, speaks against the rules that would have hidden the form.
+//! What such a document leads to is behind the same form: its links, most of all that to itself,
+//! let nothing be reached.
 //!
 //! Bounded: at most [`LED_MAX`] URLs, in memory; those of a run before are forgotten.
 
@@ -15,6 +17,10 @@ use crate::url::{CrawlUrl, Fingerprint};
 
 /// URLs that are remembered, half a KiB each.
 const LED_MAX: usize = 4_096;
+
+/// Pages behind forms of which it is remembered that they lead to one; what more lead to is not
+/// taken for lost.
+const FROM_MAX: usize = 8;
 
 /// Forms under the same rules that lead to documents of their own, after which that is no accident:
 /// a page may have come to name what it did not when the one that stands for it was fetched.
@@ -34,6 +40,8 @@ pub(super) struct Form {
 #[derive(Debug)]
 struct Led {
     form: Form,
+    /// Those of these URLs that lead to it: it can be reached once one of them can.
+    from: Vec<Fingerprint>,
     /// The URL was fetched, and nothing had its text before.
     is_document: bool,
 }
@@ -42,23 +50,31 @@ struct Led {
 #[derive(Debug, Default)]
 pub(super) struct Behind {
     led: HashMap<Fingerprint, Led>,
-    /// While the links of a hidden form are let in: those that are new.
+    /// While the links of a hidden form, or of a page behind one, are let in: those that are new.
     new: Option<Vec<Fingerprint>>,
+    /// While the links of a page behind a form are let in: that page.
+    from: Option<Fingerprint>,
     /// URLs of the same page that were queued as forms of known ones, to check rules by them.
     forms: u64,
 }
 
 impl Behind {
     /// Begins with the links of a page; `is_hidden` where rules would have hidden it.
-    pub(super) fn open(&mut self, is_hidden: bool) {
-        self.new = is_hidden.then(Vec::new);
+    pub(super) fn open(&mut self, page: Fingerprint, is_hidden: bool) {
+        self.from = (!is_hidden && self.led.contains_key(&page)).then_some(page);
+        self.new = (is_hidden || self.from.is_some()).then(Vec::new);
         self.forms = 0;
     }
 
     /// Ends with the links of a page; returns the new ones, if rules would have hidden the page,
     /// and how many more were queued that are forms of known URLs.
     pub(super) fn close(&mut self) -> (Vec<Fingerprint>, u64) {
-        (self.new.take().unwrap_or_default(), self.forms)
+        let new = self.new.take().unwrap_or_default();
+        let Some(from) = self.from.take() else { return (new, self.forms) };
+        if let Some(form) = self.led.get(&from).map(|led| led.form.clone()) {
+            self.note(&new, &form, &[from]);
+        }
+        (Vec::new(), self.forms)
     }
 
     /// Takes in that a URL was queued that nothing had led to; `is_form` where it is queued to
@@ -74,8 +90,16 @@ impl Behind {
 
     /// Takes in that a link leads to a URL, or to one for which it stands.
     pub(super) fn met(&mut self, url: Fingerprint) {
-        if self.new.is_none() {
-            self.led.remove(&url);
+        let from = match (&self.new, self.from) {
+            (None, _) => None,
+            (Some(_), Some(from)) if from != url => Some(from),
+            (Some(_), _) => return,
+        };
+        let Some(led) = self.led.get_mut(&url) else { return };
+        match from {
+            Some(from) if led.from.contains(&from) => {}
+            Some(from) if led.from.len() < FROM_MAX => led.from.push(from),
+            Some(_) | None => _ = self.led.remove(&url),
         }
     }
 
@@ -89,29 +113,47 @@ impl Behind {
 
     /// Takes in what a form led to that agreed.
     pub(super) fn agreed(&mut self, led_to: &[Fingerprint], form: &Form) {
+        self.note(led_to, form, &[]);
+    }
+
+    fn note(&mut self, led_to: &[Fingerprint], form: &Form, from: &[Fingerprint]) {
         for url in led_to {
             if self.led.len() >= LED_MAX {
                 return;
             }
-            self.led.entry(*url).or_insert_with(|| Led { form: form.clone(), is_document: false });
+            let led = || Led { form: form.clone(), from: from.to_vec(), is_document: false };
+            self.led.entry(*url).or_insert_with(led);
         }
     }
 
     /// Takes in what a URL showed: a text that was new, or that of another one, if anything.
     pub(super) fn shown(&mut self, url: Fingerprint, is_new: bool, same_as: Option<Fingerprint>) {
-        if !is_new {
-            self.led.remove(&url);
-        } else if let Some(led) = self.led.get_mut(&url) {
-            led.is_document = true;
+        match (self.led.get_mut(&url), same_as) {
+            (Some(led), _) => led.is_document = is_new,
+            (None, Some(first)) => self.met(first),
+            (None, None) => {}
         }
-        if let Some(first) = same_as {
-            self.met(first);
+    }
+
+    /// Forgets what can be reached from what can be reached.
+    fn prune(&mut self) {
+        loop {
+            let is_reached = |led: &Led| led.from.iter().any(|from| !self.led.contains_key(from));
+            let reached = self.led.iter().filter(|(_, led)| is_reached(led));
+            let reached: Vec<Fingerprint> = reached.map(|(url, _)| *url).collect();
+            if reached.is_empty() {
+                return;
+            }
+            for url in reached {
+                self.led.remove(&url);
+            }
         }
     }
 
     /// Returns the forms that alone led to documents, each once, where those under the same rules
     /// are not few. They are told no more.
     pub(super) fn take(&mut self) -> Vec<Form> {
+        self.prune();
         let mut by_rules: BTreeMap<&[RuleId], BTreeMap<&CrawlUrl, &Form>> = BTreeMap::new();
         for Led { form, .. } in self.led.values().filter(|led| led.is_document) {
             by_rules.entry(&form.rules).or_default().insert(&form.pair.0, form);
@@ -136,11 +178,11 @@ mod tests {
         let mut behind = Behind::default();
         for n in 0..forms {
             let source = url(&format!("/source/{n}")).fingerprint();
-            behind.open(true);
+            let pair = (url(&format!("/{n}?print=1")), url(&format!("/{n}")));
+            behind.open(pair.0.fingerprint(), true);
             behind.found(source, false);
             let (led_to, _) = behind.close();
             assert_eq!(led_to, [source]);
-            let pair = (url(&format!("/{n}?print=1")), url(&format!("/{n}")));
             let form = Form { rules: vec![RuleId(1)], pair, known: Fetched::Unavailable };
             behind.agreed(&led_to, &form);
             later(&mut behind, n, source);
@@ -155,7 +197,7 @@ mod tests {
         let mut behind = Behind::default();
         let [source, form] = ["/source", "/1?print=1&sid=2"].map(|text| url(text).fingerprint());
         for _ in 0..2 {
-            behind.open(true);
+            behind.open(url("/1?print=1").fingerprint(), true);
             behind.found(source, false);
             behind.found(form, true);
             assert_eq!(behind.close(), (vec![source], 1));
@@ -182,7 +224,7 @@ mod tests {
         }
         let by_a_form = |behind: &mut Behind, _: u32, source| {
             behind.shown(source, true, None);
-            behind.open(true);
+            behind.open(url("/2?print=1").fingerprint(), true);
             behind.met(source);
             behind.close();
         };
@@ -193,5 +235,54 @@ mod tests {
             behind.hidden(url(&format!("/1.0/source/{n}")).fingerprint(), source);
         };
         assert_eq!(against(9, hidden), 0);
+    }
+
+    /// Next to every page links to itself, or says which address it has: that alone took what only
+    /// hidden forms led to for something that can be reached.
+    #[test]
+    fn what_is_behind_a_form_leads_to_nothing_that_can_be_reached() {
+        let of = |text: &str, n: u32| url(&format!("/{text}/{n}")).fingerprint();
+        // Each source links to itself, to the one before it, and to a page that nothing leads to.
+        let linked = |behind: &mut Behind, n: u32, source: Fingerprint| {
+            behind.open(source, false);
+            behind.met(source);
+            behind.met(of("source", n.saturating_sub(1)));
+            behind.found(of("more", n), false);
+            assert_eq!(behind.close(), (Vec::new(), 0));
+            behind.shown(source, true, None);
+        };
+        assert_eq!(against(3, linked), 3);
+        // It redirects to a page that nothing else leads to, which has a view to print.
+        let redirects = |behind: &mut Behind, n: u32, source: Fingerprint| {
+            behind.open(source, false);
+            behind.found(of("target", n), false);
+            behind.close();
+            behind.shown(source, false, None);
+            behind.open(of("target", n), false);
+            behind.found(of("print", n), false);
+            behind.close();
+            behind.shown(of("target", n), true, None);
+            behind.shown(of("print", n), false, Some(of("target", n)));
+        };
+        assert_eq!(against(3, redirects), 3);
+        // Some other page leads to the first source, and so to all that it leads to.
+        let reached = |behind: &mut Behind, n: u32, source: Fingerprint| {
+            linked(behind, n, source);
+            behind.shown(of("more", n), true, None);
+            if n == 0 {
+                behind.open(of("other", 0), false);
+                behind.met(source);
+                behind.close();
+            }
+        };
+        assert_eq!((against(3, reached), against(4, reached)), (0, 3));
+        // What very many of them lead to, as a page of contents, is no loss.
+        let contents = |behind: &mut Behind, n: u32, source: Fingerprint| {
+            behind.open(source, false);
+            (0..n).for_each(|other| behind.met(of("source", other)));
+            behind.close();
+            behind.shown(source, true, None);
+        };
+        assert!(against(20, contents) < 20);
     }
 }

@@ -360,7 +360,7 @@ impl State {
         }
         let (queued, has_parts) = (self.counters.queued, self.has_new_parts(admitted, facts)?);
         let is_hidden = admitted.is_audit || self.is_compared(waiting.fingerprint);
-        self.behind.open(is_hidden);
+        self.behind.open(waiting.fingerprint, is_hidden);
         let followed = self.follow(batch, admitted, facts, standing, now);
         let (led_to, forms) = self.behind.close();
         let (version, follow) = followed?;

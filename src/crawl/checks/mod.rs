@@ -88,6 +88,9 @@ const CHANGES_MAX: usize = 2_000;
 const PARTS_MIN: u32 = 3;
 const PARTS_SHARE: u32 = 4;
 
+/// Second looks at which pages of a site have kept their parts, after which it is taken to do so.
+const PARTS_KEPT_MIN: u32 = 2;
+
 /// Pairs of forms that both keep something back, as by a word to robots that holds for the links of
 /// a view, after which a form of that view that does stands for others by the same rule.
 const ALIKE_MIN: u32 = 5;
@@ -496,9 +499,11 @@ impl Checks {
     /// parts of its own, and where many have, they are pages of their own.
     pub(in crate::crawl) fn note_parts(
         &mut self,
-        rules: &[RuleId],
+        (rules, url): (&[RuleId], &CrawlUrl),
         are_new: bool,
     ) -> Option<Finding> {
+        // Where looks show the same parts, others are no chance, however few pages have them.
+        let are_kept = self.keeps_parts(url);
         if self.parts.len() >= CHANGES_MAX && !self.parts.contains_key(rules) {
             self.parts.pop_first();
         }
@@ -508,7 +513,8 @@ impl Checks {
             return None;
         }
         known.others = known.others.saturating_add(1);
-        let are_many = known.others >= PARTS_MIN && known.others * PARTS_SHARE >= known.same;
+        let are_many = are_kept || known.others * PARTS_SHARE >= known.same;
+        let are_many = are_many && known.others >= PARTS_MIN;
         Some(if are_many { Finding::Failed } else { Finding::Unclear })
     }
 
@@ -543,6 +549,12 @@ impl Checks {
     pub(in crate::crawl) fn has_parts_of_chance(&self, url: &CrawlUrl) -> bool {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
         known.parts_changed >= 2 && known.parts_changed > known.parts_kept
+    }
+
+    /// Returns true for a URL of a site whose pages have shown the same parts at each second look.
+    fn keeps_parts(&self, url: &CrawlUrl) -> bool {
+        let known = self.restless.get(&url.site()).copied().unwrap_or_default();
+        known.parts_kept >= PARTS_KEPT_MIN && known.parts_changed == 0
     }
 
     /// Notes whether a page showed the same parts at a second look.

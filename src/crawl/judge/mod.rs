@@ -362,7 +362,7 @@ impl State {
         }
         // The pages of a book of pictures have the same words, and are not the same page.
         if found != Finding::Failed {
-            let judged = self.checks.note_parts(&rules, lacks.is_some());
+            let judged = self.checks.note_parts((&rules, &pair.0), lacks.is_some());
             found = judged.unwrap_or(found);
         }
         if found == Finding::Failed && known.is_page() {
