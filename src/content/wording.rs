@@ -284,21 +284,17 @@ fn signs_of(text: &str) -> u64 {
 fn signs_in(mut digest: u64, text: &str) -> u64 {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
+    while let Some(next) = bytes[at..].iter().position(|byte| MAY_BE_SIGN[usize::from(*byte)]) {
+        at += next;
         let mut len = 1;
-        let sign = match byte {
-            // Typed in one way only; those of programs and formulas among them.
-            b'+' | b'*' | b'<' | b'>' | b'$' | b'^' | b'=' | b'!' | b'?' | b'&' | b'|' | b'%'
-            | b'~' | b'/' | b'\\' | b'#' | b'@' | b'[' | b']' | b'{' | b'}' | b'_' => {
-                Some(u64::from(*byte))
-            }
+        let sign = match bytes[at] {
             // Else it is a hyphen or a dash.
             b'-' => {
                 let follows = at.checked_sub(1).is_some_and(|before| !is_separator(bytes[before]));
                 let is_minus = !follows && bytes.get(at + 1).is_some_and(u8::is_ascii_digit);
-                is_minus.then_some(u64::from(*byte))
+                is_minus.then_some(u64::from(b'-'))
             }
-            0..=0x7f => None,
+            byte @ 0..=0x7f => Some(u64::from(byte)),
             _ => {
                 let c = text[at..].chars().next().unwrap_or_default();
                 len = c.len_utf8();
@@ -312,6 +308,26 @@ fn signs_in(mut digest: u64, text: &str) -> u64 {
     }
     digest
 }
+
+/// Signs that are typed in one way only; those of programs and formulas among them.
+const SIGNS: &[u8] = b"+*<>$^=!?&|%~/\\#@[]{}_";
+
+/// Which bytes are signs or may be part of one: next to none of a text.
+const MAY_BE_SIGN: [bool; 256] = {
+    let mut may_be = [false; 256];
+    let mut at = 0;
+    while at < SIGNS.len() {
+        may_be[SIGNS[at] as usize] = true;
+        at += 1;
+    }
+    may_be[b'-' as usize] = true;
+    let mut byte = 0x80;
+    while byte < may_be.len() {
+        may_be[byte] = true;
+        byte += 1;
+    }
+    may_be
+};
 
 /// Returns true for what may stand before a minus.
 fn is_separator(byte: u8) -> bool {
