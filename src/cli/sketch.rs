@@ -189,7 +189,8 @@ impl Source {
     /// Returns it as the content stage takes it, given its blocks.
     fn page<'a>(&'a self, blocks: &'a [Block<'a>]) -> Page<'a> {
         let target = self.url.as_ref().map_or("", CrawlUrl::path_and_query);
-        Page { blocks, links: self.extracted.links.len(), target }
+        let (links, fields) = (self.extracted.links.len(), &self.extracted.fields);
+        Page { blocks, links, target, fields }
     }
 
     /// Reads a page from a file, or from the archive of the crawl.

@@ -41,12 +41,13 @@ impl Bag {
     pub fn of(words: impl IntoIterator<Item = u64>) -> Bag {
         let mut sum = 0u64;
         let mut counters = [0i32; COUNTERS];
-        for word in words {
+        // No loop: words come from block after block, and a loop asks at each whether one ends.
+        words.into_iter().for_each(|word| {
             let hash = mix(word);
             sum = sum.wrapping_add(hash);
             let sign = 1 - 2 * (hash >> 58 & 1) as i32;
             counters[(hash >> 59) as usize] += sign;
-        }
+        });
         let most = i32::from(i8::MAX);
         Bag { sum, counters: counters.map(|count| count.clamp(-most, most) as i8) }
     }

@@ -159,7 +159,7 @@ pub(super) fn pieces(
     kept: &[bool],
     width: usize,
 ) -> Vec<Piece> {
-    let mut out: Vec<Piece> = Vec::new();
+    let mut out: Vec<Piece> = Vec::with_capacity(blocks.len());
     let mut open = false;
     for ((block, span), kept) in blocks.iter().zip(spans).zip(kept) {
         if !kept || span.len() == 0 {
@@ -178,7 +178,7 @@ pub(super) fn pieces(
 
 /// Returns the windows of `pieces` as a [`Boilerplate`] counts them, sorted and without repeats.
 pub(super) fn windows(words: &Words, pieces: &[Piece], settings: &Settings) -> Vec<u32> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
     for piece in pieces {
         let word = |at: usize| words.masked(at);
         for_each_shingle(*piece, settings.shingle_words, word, |first, width, window| {
@@ -223,8 +223,9 @@ fn sort_hashes(hashes: &mut Vec<u32>) {
 /// A window of numbers says nothing when masked: a table of figures is not a template. But a short
 /// block that is nothing else is a date or a counter.
 fn mostly_numbers(words: &Words, first: usize, width: usize, piece: Piece) -> bool {
+    let is_number = |hash: &&u64| Words::is_number_hash(**hash);
     piece.len() > width
-        && 2 * (first..first + width).filter(|at| words.is_number(*at)).count() > width
+        && 2 * words.hashes()[first..first + width].iter().filter(is_number).count() > width
 }
 
 /// Takes the windows that `known` holds out of `pieces`.

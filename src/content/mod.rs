@@ -59,6 +59,7 @@
 //! "Crawling deep web entity pages", WSDM 2013.
 
 mod bag;
+mod beside;
 mod compare;
 mod digest;
 mod echo;
@@ -94,6 +95,7 @@ mod pages;
 mod replicas;
 
 pub use bag::{Bag, Change};
+pub use beside::Beside;
 pub use compare::{Comparison, Estimate, compare};
 pub use digest::{PayloadDigest, TextDigest};
 pub use figures::Figures;
@@ -111,6 +113,7 @@ use serde::{Deserialize, Serialize};
 use digest::TextDigester;
 use echo::Echo;
 use shingle::{Piece, for_each_shingle, mix};
+use wording::Said;
 
 /// What a block of text is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -179,6 +182,8 @@ pub struct Page<'a> {
     pub links: usize,
     /// Path and query of its address, which its text may repeat; empty where there is none.
     pub target: &'a str,
+    /// What its fields are filled in with, as text.
+    pub fields: &'a str,
 }
 
 /// Settings of the content stage.
@@ -199,7 +204,7 @@ pub struct Settings {
     pub sample_pages_min: u32,
     /// Pages in a full sample: enough to know shares of 5 % to within 3 %; 255 at most.
     pub sample_pages_max: u32,
-    /// Windows counted while a site is sampled; 6 bytes each.
+    /// Windows counted while a site is sampled; 9 bytes each.
     pub sample_windows_max: usize,
 }
 
@@ -256,6 +261,8 @@ pub struct Analysis {
     pub figures: Figures,
     /// What the page says outside blocks of links, word for word.
     pub wording: Wording,
+    /// What it says beside its text.
+    pub beside: Beside,
     /// Number of distinct link targets.
     pub links: usize,
     /// Windows for the site's sample, where it is learning.
@@ -267,6 +274,8 @@ pub struct Analysis {
 pub struct Content {
     settings: Settings,
     words: Words,
+    /// Those of fields.
+    fields: Words,
     shingles: Vec<u64>,
 }
 
@@ -310,7 +319,7 @@ impl Content {
             main_text::without_boilerplate(words, &lenient, known, width)
         };
         self.shingles.clear();
-        let mut main_words = Vec::new();
+        let mut main_words = Vec::with_capacity(kept.iter().map(|piece| piece.len()).sum());
         for piece in &kept {
             main_words.extend_from_slice(&words.hashes()[piece.start..piece.end]);
             let word = |at: usize| words.hashes()[at];
@@ -331,8 +340,12 @@ impl Content {
             core_digest = mix(core_digest).wrapping_add(words_digest(words, &forms));
             core_digest = mix(core_digest).wrapping_add(signs_digest(page.blocks, &chosen.all));
         }
-        let (wording, numbers) =
-            Wording::of(words, page.blocks, &spans, &chosen.unlinked, page.target);
+        let said = Said::by(page.target);
+        let unlinked = (&chosen.unlinked[..], &said);
+        let (wording, numbers) = Wording::of(words, page.blocks, &spans, unlinked);
+        self.fields.clear();
+        self.fields.push_text(page.fields, settings.words_max);
+        let beside = Beside::of(words, page.blocks, &spans, unlinked, &self.fields);
         // What nothing tells from navigation is the same on every page.
         let sample = if evidence { trap::Sample::of(&self.shingles) } else { Default::default() };
         Analysis {
@@ -350,6 +363,7 @@ impl Content {
             sample,
             figures: Figures::of(words, &shown, page.target, own_words),
             wording,
+            beside,
             links: page.links,
             windows,
         }

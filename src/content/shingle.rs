@@ -49,16 +49,15 @@ pub(super) fn for_each_shingle(
     if width == 0 {
         return;
     }
-    let leaving = (0..width).fold(1u64, |power, _| power.wrapping_mul(BASE));
-    let mut rolling = 0u64;
-    for at in piece.start..piece.end {
-        rolling = rolling.wrapping_mul(BASE).wrapping_add(word(at));
-        if at >= piece.start + width {
-            rolling = rolling.wrapping_sub(word(at - width).wrapping_mul(leaving));
-        }
-        if at + 1 >= piece.start + width {
-            each(at + 1 - width, width, mix(rolling));
-        }
+    let leaving = (1..width).fold(1u64, |power, _| power.wrapping_mul(BASE));
+    let grown = |rolling: u64, at: usize| rolling.wrapping_mul(BASE).wrapping_add(word(at));
+    let full = piece.start + width - 1;
+    let mut rolling = (piece.start..full).fold(0, grown);
+    for at in full..piece.end {
+        let first = at + 1 - width;
+        rolling = grown(rolling, at);
+        each(first, width, mix(rolling));
+        rolling = rolling.wrapping_sub(word(first).wrapping_mul(leaving));
     }
 }
 

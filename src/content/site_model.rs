@@ -13,10 +13,10 @@
 //! as copies with another date, bear no witness. Only what [`EVERYWHERE`] of the pages have needs
 //! none.
 //!
-//! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (6 bytes each; rare
-//! windows make room for frequent ones, as in lossy counting [Manku, Motwani 2002]), a published
-//! model at most as many windows of 4 bytes and some bits. Not learning, a site costs the published
-//! windows only.
+//! Bounded: a sample keeps at most [`Settings::sample_windows_max`] counts (9 bytes each, and as
+//! much for each window of the page that brought most; rare windows make room for frequent ones, as
+//! in lossy counting [Manku, Motwani 2002]), a published model at most as many windows of 4 bytes
+//! and some bits. Not learning, a site costs the published windows only.
 
 use std::sync::Arc;
 
@@ -94,16 +94,23 @@ struct Sample {
     counts: Counts,
 }
 
-/// Windows, sorted, and on how many pages of a sample each was: three columns, so that a window is
-/// looked for among windows alone, and takes six bytes.
+/// Windows, and on how many pages of a sample each was: a table in three columns. A window is a
+/// hash, so its value says about where it stands, and the windows of a page, which are sorted, are
+/// looked for from one end of the table to the other.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counts {
     windows: Vec<u32>,
-    /// Pages that each was on, up to [`SAMPLE_PAGES_MAX`].
+    /// Pages that each was on, up to [`SAMPLE_PAGES_MAX`]; 0 where the place is free.
     pages: Vec<u8>,
     /// Of these, pages that had other text besides.
     witnesses: Vec<u8>,
+    /// Places that are taken: four in five at most.
+    len: usize,
 }
+
+/// Places looked at for a window, of which three are enough on the average. Only windows that were
+/// made to crowd come to so many, and those that find no place are not counted.
+const PLACES_MAX: usize = 1024;
 
 /// Most pages of a sample, as its counts are of one byte.
 pub const SAMPLE_PAGES_MAX: u32 = u8::MAX as u32;
@@ -231,17 +238,18 @@ impl Sample {
     fn add(&mut self, windows: &[u32], settings: &Settings) {
         // Well below the share that makes boilerplate, or copies on just that share would pass.
         let usual = (0.4 * settings.boilerplate_share * f64::from(self.pages)).max(2.0);
-        let mut found = Vec::with_capacity(windows.len());
+        self.counts.make_room(windows.len());
+        let mut places = Vec::with_capacity(windows.len());
         let mut known = 0;
-        let mut at = 0;
         for window in windows {
-            at += run_below(&self.counts.windows[at..], *window);
-            let is_held = self.counts.windows.get(at) == Some(window);
-            known += usize::from(is_held && f64::from(self.counts.pages[at]) >= usual);
-            found.push(Found { window: *window, at, is_held });
+            let Some(at) = self.counts.place_of(*window) else { continue };
+            known += usize::from(f64::from(self.counts.pages[at]) >= usual);
+            self.counts.add(*window, at);
+            places.push(at);
         }
-        let is_witness = (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64;
-        self.counts.add(&found, is_witness);
+        if (windows.len() - known) as f64 >= OWN_SHARE * windows.len() as f64 {
+            self.counts.add_witness(&places);
+        }
     }
 
     fn frequent(&self, settings: &Settings) -> Vec<u32> {
@@ -249,101 +257,94 @@ impl Sample {
         let least = f64::from(settings.boilerplate_pages_min);
         let some = least.max(settings.boilerplate_share * pages);
         let most = least.max(EVERYWHERE * pages);
-        let Counts { windows, pages, witnesses } = &self.counts;
-        let counts = windows.iter().zip(pages.iter().zip(witnesses));
-        let is_frequent =
-            |pages: u8, witnesses: u8| f64::from(witnesses) >= some || f64::from(pages) >= most;
-        let frequent = counts.filter(|(_, (pages, witnesses))| is_frequent(**pages, **witnesses));
-        frequent.map(|(window, _)| *window).collect()
+        let frequent = self.counts.iter().filter(|(_, pages, witnesses)| {
+            f64::from(*witnesses) >= some || f64::from(*pages) >= most
+        });
+        let mut windows: Vec<u32> = frequent.map(|(window, ..)| window).collect();
+        windows.sort_unstable();
+        windows
     }
-}
-
-/// A window of a page, and its place among those counted.
-struct Found {
-    window: u32,
-    /// Where it is, or belongs.
-    at: usize,
-    is_held: bool,
 }
 
 impl Counts {
-    /// Counts one page more for each of its windows, in their order.
-    fn add(&mut self, found: &[Found], is_witness: bool) {
-        for held in found.iter().filter(|found| found.is_held) {
-            let (pages, witnesses) = (&mut self.pages[held.at], &mut self.witnesses[held.at]);
-            *pages = pages.saturating_add(1);
-            *witnesses = witnesses.saturating_add(u8::from(is_witness));
+    fn with_places(places: usize) -> Counts {
+        let column = || vec![0; places];
+        Counts { windows: vec![0; places], pages: column(), witnesses: column(), len: 0 }
+    }
+
+    /// Returns where a window stands, or the free place that it would take; `None` where there is
+    /// neither.
+    fn place_of(&self, window: u32) -> Option<usize> {
+        let places = self.windows.len();
+        let mut at = ((u64::from(window) * places as u64) >> 32) as usize;
+        for _ in 0..places.min(PLACES_MAX) {
+            if self.pages[at] == 0 || self.windows[at] == window {
+                return Some(at);
+            }
+            at = if at + 1 == places { 0 } else { at + 1 };
         }
-        // Room is made from the end, so that each count moves once and nothing is copied out.
-        let mut old_end = self.windows.len();
-        let mut gaps = found.iter().filter(|found| !found.is_held).count();
-        self.grow(gaps);
-        for new in found.iter().rev().filter(|found| !found.is_held) {
-            let (moved, to) = (new.at..old_end, new.at + gaps);
-            self.windows.copy_within(moved.clone(), to);
-            self.pages.copy_within(moved.clone(), to);
-            self.witnesses.copy_within(moved, to);
-            gaps -= 1;
-            let place = new.at + gaps;
-            self.windows[place] = new.window;
-            self.pages[place] = 1;
-            self.witnesses[place] = u8::from(is_witness);
-            old_end = new.at;
+        None
+    }
+
+    /// Counts one page more for a window in its place.
+    fn add(&mut self, window: u32, at: usize) {
+        self.len += usize::from(self.pages[at] == 0);
+        self.windows[at] = window;
+        self.pages[at] = self.pages[at].saturating_add(1);
+    }
+
+    /// Has one page more bear witness for what stands in these places.
+    fn add_witness(&mut self, places: &[usize]) {
+        for at in places {
+            self.witnesses[*at] = self.witnesses[*at].saturating_add(1);
         }
     }
 
-    /// Makes all columns longer, without room for twice as much: there are many samples, and a page
-    /// brings less and less that is new.
-    fn grow(&mut self, by: usize) {
-        let (len, more) = (self.windows.len() + by, by.max(self.windows.len() / 8));
-        if self.windows.capacity() < len {
-            self.windows.reserve_exact(more);
-            self.pages.reserve_exact(more);
-            self.witnesses.reserve_exact(more);
+    /// Makes places for so many windows more, without twice as many as it takes: there are many
+    /// samples, and a page brings less and less that is new.
+    fn make_room(&mut self, more: usize) {
+        let len = self.len + more;
+        if 4 * self.windows.len() < 5 * len {
+            let old = std::mem::replace(self, Counts::with_places((len * 3).div_ceil(2)));
+            old.iter().for_each(|count| self.put(count));
         }
-        self.windows.resize(len, 0);
-        self.pages.resize(len, 0);
-        self.witnesses.resize(len, 0);
+    }
+
+    /// Takes in a window that is not there, with its pages and those of them that bear witness.
+    fn put(&mut self, (window, pages, witnesses): (u32, u8, u8)) {
+        let Some(at) = self.place_of(window) else { return };
+        self.add(window, at);
+        self.pages[at] = pages;
+        self.witnesses[at] = witnesses;
     }
 
     /// Leaves out the rarest until there are no more than `most`.
     fn keep_most_frequent(&mut self, most: usize) {
-        let mut floor = 1;
-        while self.windows.len() > most {
-            let mut kept = 0;
-            for at in 0..self.windows.len() {
-                if self.pages[at] > floor {
-                    self.windows[kept] = self.windows[at];
-                    self.pages[kept] = self.pages[at];
-                    self.witnesses[kept] = self.witnesses[at];
-                    kept += 1;
-                }
-            }
-            self.windows.truncate(kept);
-            self.pages.truncate(kept);
-            self.witnesses.truncate(kept);
-            floor += 1;
+        if self.len <= most {
+            return;
         }
+        let mut floor = 1;
+        let mut kept: Vec<(u32, u8, u8)> = self.iter().filter(|count| count.1 > floor).collect();
+        while kept.len() > most {
+            floor += 1;
+            kept.retain(|count| count.1 > floor);
+        }
+        self.pages.fill(0);
+        self.witnesses.fill(0);
+        self.len = 0;
+        kept.into_iter().for_each(|count| self.put(count));
+    }
+
+    /// Returns the windows, each with its pages and those of them that bear witness.
+    fn iter(&self) -> impl Iterator<Item = (u32, u8, u8)> {
+        let counts = self.windows.iter().zip(self.pages.iter().zip(&self.witnesses));
+        let counts = counts.map(|(window, (pages, witnesses))| (*window, *pages, *witnesses));
+        counts.filter(|(_, pages, _)| *pages > 0)
     }
 
     fn memory(&self) -> usize {
         4 * self.windows.capacity() + self.pages.capacity() + self.witnesses.capacity()
     }
-}
-
-/// Returns how many of these windows, which are sorted, are below `window`. The next one of a page
-/// is some dozen away: comparing sixteen at once finds it sooner than any steps that depend on what
-/// the last one found.
-fn run_below(sorted: &[u32], window: u32) -> usize {
-    let mut below = 0;
-    for some in sorted.chunks(16) {
-        let here = some.iter().map(|other| usize::from(*other < window)).sum::<usize>();
-        below += here;
-        if here < some.len() {
-            break;
-        }
-    }
-    below
 }
 
 /// First byte of an encoded model; another layout gets another.
@@ -456,11 +457,15 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_a_table_kept_the_plain_way() {
-        let settings = Settings::default();
+        use crate::content::shingle::mix;
+        // Every fourth page or so is one too many for the windows that are on no other.
+        let settings = Settings { sample_windows_max: 500, ..Settings::default() };
         let (mut sample, mut plain) = (Sample::default(), std::collections::BTreeMap::new());
         for page in 0..40u64 {
-            let mixed = (0..60).map(|n| (crate::content::shingle::mix(page * 60 + n) % 200) as u32);
-            let windows: std::collections::BTreeSet<u32> = mixed.chain([7, 199]).collect();
+            let common = (0..60).map(|n| mix(mix(page * 60 + n) % 200) as u32);
+            let own = (0..100).map(|n| mix(page * 100 + n + 1_000_000) as u32);
+            let windows: std::collections::BTreeSet<u32> =
+                common.chain(own).chain([7, u32::MAX]).collect();
             let windows: Vec<u32> = windows.into_iter().collect();
             sample.pages += 1;
             let usual = (0.4 * settings.boilerplate_share * f64::from(sample.pages)).max(2.0);
@@ -474,9 +479,29 @@ mod tests {
                 *witnesses += u8::from(witness);
             }
             sample.add(&windows, &settings);
-            let Counts { windows, pages, witnesses } = &sample.counts;
-            assert!(windows.iter().eq(plain.keys()));
-            assert!(pages.iter().zip(witnesses).eq(plain.values().map(|(p, w)| (p, w))));
+            sample.counts.keep_most_frequent(settings.sample_windows_max);
+            for floor in 1..u8::MAX {
+                if plain.len() > settings.sample_windows_max {
+                    plain.retain(|_, (pages, _)| *pages > floor);
+                }
+            }
+            let mut counts: Vec<(u32, u8, u8)> = sample.counts.iter().collect();
+            counts.sort_unstable();
+            assert!(counts.into_iter().eq(plain.iter().map(|(w, (p, n))| (*w, *p, *n))));
+            assert_eq!(sample.counts.len, plain.len());
+        }
+    }
+
+    #[test]
+    fn windows_that_crowd_cost_a_bounded_search() {
+        let mut sample = Sample::default();
+        // All of them belong into one place of the table.
+        let crowd: Vec<u32> = (0..8192).collect();
+        for _ in 0..3 {
+            sample.pages += 1;
+            sample.add(&crowd, &Settings::default());
+            assert_eq!(sample.counts.len, sample.counts.iter().count());
+            assert_eq!(sample.counts.len, PLACES_MAX);
         }
     }
 

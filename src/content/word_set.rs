@@ -7,7 +7,7 @@
 //! Numbers are one word: counters and dates change.
 
 use super::Words;
-use super::shingle::Piece;
+use super::shingle::{Piece, mix};
 
 /// Words in a set, at most: the share of words in common is then known to within 3 %.
 pub const WORDS_KEPT: usize = 256;
@@ -71,7 +71,7 @@ impl WordSet {
     }
 
     /// Returns the set of words with these hashes.
-    pub(super) fn of_hashes(mut hashes: Vec<u64>) -> WordSet {
+    pub fn of_hashes(mut hashes: Vec<u64>) -> WordSet {
         hashes.sort_unstable();
         hashes.dedup();
         WordSet::cut(0, hashes)
@@ -92,9 +92,24 @@ impl WordSet {
         self.hashes.len() << self.class
     }
 
+    /// Returns how many words are kept, of which each may stand for several.
+    pub fn kept(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// Whether words may be missing, since there were too many to keep.
+    pub fn is_partial(&self) -> bool {
+        self.class > 0
+    }
+
     /// Whether no word is known.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
+    }
+
+    /// Returns a sum over the words: the same for the same ones.
+    pub fn sum(&self) -> u64 {
+        self.hashes.iter().fold(0, |sum, hash| sum.wrapping_add(mix(*hash)))
     }
 
     /// Returns the set without the words of `other`.

@@ -7,6 +7,9 @@
 //! makes another page. A label that all forms of some kind have, such as a line that says that this
 //! is the view to print, is the same difference on each of them.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use super::shingle::{Piece, mix};
@@ -59,20 +62,21 @@ pub struct WordingChange {
     figures: u32,
 }
 
+/// What stands in every address, and hardly in another text.
+static ADDRESS: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("://"));
+
 /// Words of the least block that is most of a page.
 const BULK_WORDS_MIN: usize = 5;
 
 impl Wording {
-    /// Returns the wording of the blocks that are kept of a page at `target`, a path and query, and
-    /// their numbers, but those that the address says.
+    /// Returns the wording of the blocks that are kept of a page, and their numbers, but those that
+    /// its address says.
     pub(super) fn of(
         words: &Words,
         blocks: &[Block<'_>],
         spans: &[Piece],
-        kept: &[bool],
-        target: &str,
+        (kept, said): (&[bool], &Said),
     ) -> (Wording, WordSet) {
-        let said = Said::by(target);
         let (mut wording, mut numbers) = (Wording::default(), Vec::new());
         let (mut all, mut longest) = (0, 0);
         let shown = blocks.iter().zip(spans).zip(kept).filter(|(_, kept)| **kept);
@@ -234,14 +238,16 @@ const SAID_MAX: usize = 32;
 
 /// The words that an address says, and the numbers within them; or those of headings.
 #[derive(Default)]
-struct Said {
+pub(super) struct Said {
     hashes: Vec<u64>,
-    /// A bit for each: next to all words of a text have none of these.
-    bits: u64,
+    /// A bit for each, by the upper bits of its hash: next to all words of a text have none of
+    /// these, also where the headings of a page have half a hundred.
+    bits: [u64; 16],
 }
 
 impl Said {
-    fn by(target: &str) -> Said {
+    /// Returns what the path and query of an address say.
+    pub(super) fn by(target: &str) -> Said {
         let mut hashes = figures::said_by(target);
         let parts = url::form_urlencoded::parse(target.as_bytes()).take(SAID_MAX);
         for part in parts.flat_map(|(name, value)| [name, value]) {
@@ -253,21 +259,26 @@ impl Said {
     fn among(mut hashes: Vec<u64>) -> Said {
         hashes.sort_unstable();
         hashes.dedup();
-        let bits = hashes.iter().fold(0, |bits, hash| bits | Said::bit(*hash));
+        let mut bits = [0; 16];
+        for hash in &hashes {
+            let (word, bit) = Said::bit(*hash);
+            bits[word] |= bit;
+        }
         Said { hashes, bits }
     }
 
-    fn has(&self, hash: u64) -> bool {
+    pub(super) fn has(&self, hash: u64) -> bool {
         self.place_of(hash).is_some()
     }
 
     fn place_of(&self, hash: u64) -> Option<usize> {
-        let may_be = self.bits & Said::bit(hash) != 0;
+        let (word, bit) = Said::bit(hash);
+        let may_be = self.bits[word] & bit != 0;
         may_be.then(|| self.hashes.binary_search(&hash).ok()).flatten()
     }
 
-    fn bit(hash: u64) -> u64 {
-        1 << (hash >> 58)
+    fn bit(hash: u64) -> (usize, u64) {
+        ((hash >> 60) as usize, 1 << (hash >> 54 & 63))
     }
 }
 
@@ -275,7 +286,7 @@ impl Said {
 /// punctuation that may be typed in more than one way. Those of addresses are none: a page may say
 /// its own, which has more of them where it has more parameters.
 fn signs_of(text: &str) -> u64 {
-    if !text.contains("://") {
+    if ADDRESS.find(text.as_bytes()).is_none() {
         return signs_in(0, text);
     }
     text.split_ascii_whitespace().filter(|part| !part.contains("://")).fold(0, signs_in)
@@ -377,7 +388,8 @@ mod tests {
             Piece { start, end: words.len() }
         };
         let spans: Vec<Piece> = blocks.iter().map(push).collect();
-        Wording::of(&words, blocks, &spans, &vec![true; blocks.len()], target).0
+        let kept = vec![true; blocks.len()];
+        Wording::of(&words, blocks, &spans, (&kept, &Said::by(target))).0
     }
 
     fn text(target: &str, lines: &[&str]) -> Wording {

@@ -76,7 +76,9 @@ impl Words {
             } else {
                 at += 1;
             }
-            self.hashes.extend(word.finish());
+            if let Some(hash) = word.finish() {
+                self.hashes.push(hash);
+            }
         }
         self.hashes.truncate(words_max);
         self.len() - before

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
-use super::state::{PendingRobots, State};
+use super::redirected::PendingRobots;
+use super::state::State;
 use super::tally::Due;
 use crate::clock::Timestamp;
 use crate::db::families::hosts::{self, LeaseRecord};
@@ -15,8 +16,8 @@ use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
 use crate::filter::{Reason, Usage};
 use crate::frontier::{
-    Active, Errand, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, UrlState,
-    Waiting,
+    Active, Errand, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, UrlRecord,
+    UrlState,
 };
 use crate::robots::{self, Robots, SignalScope};
 use crate::url::{CrawlUrl, Fingerprint, Origin};
@@ -92,8 +93,9 @@ impl State {
         if let Some(opens) = opens.filter(|opens| *opens > now) {
             return self.hold(lease, opens, now).map(|()| None);
         }
-        if let Some((reason, detail)) = self.refused_redirect(&lease, now)? {
-            return self.refuse(lease, reason, detail, now);
+        if self.is_refused_redirect(&lease, now)? {
+            let detail = "no host waits for it, or its own is not asked any more".to_owned();
+            return self.refuse(lease, "stale-robots", detail, now);
         }
         match lease.waiting.errand {
             Errand::Robots { .. } => return self.start(lease, None, now).map(Some),
@@ -110,7 +112,7 @@ impl State {
         let origin = lease.waiting.url.origin();
         let leave = match self.ask_robots(&lease, now)? {
             // What others wait for is behind it, and they may be the ones that it waits for.
-            Leave::Await(_) if self.is_asked(lease.host) => Leave::Later,
+            Leave::Await(_) if self.redirected.is_asked(lease.host) => Leave::Later,
             leave => leave,
         };
         match leave {
@@ -227,7 +229,7 @@ impl State {
         now: Timestamp,
     ) -> Result<Leave, CrawlError> {
         let first = CrawlUrl::parse(&robots::robots_url(url)).map(|target| (target, 0));
-        let Some(pending) = self.pending_robots.get(origin) else {
+        let Some(pending) = self.redirected.get(origin) else {
             return Ok(first.map_or_else(
                 |error| Leave::Refuse { reason: "bad-url", detail: error.to_string() },
                 |(target, hops)| Leave::Robots(target, hops),
@@ -250,18 +252,14 @@ impl State {
         (host, place): (HostId, Place),
         now: Timestamp,
     ) -> Result<Leave, CrawlError> {
-        let name = pending.target.host_str();
         let is_late = now.since(pending.since) >= REDIRECT_PATIENCE;
-        let why = match self.host(host)? {
-            Some(record) if record.is_open() && !is_late => {
+        let why = match (self.refused_target(&pending.target)?, self.host(host)?) {
+            (Some(why), _) => why,
+            (None, Some(record)) if !is_late => {
                 let until = self.answers_at(&record, pending.since, now);
                 return Ok(Leave::Await(until));
             }
-            Some(HostRecord {
-                status: HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. },
-                ..
-            }) => format!("it redirects to {name}, which is not crawled: {reason}"),
-            Some(_) | None => format!("{name} did not answer for it in time"),
+            (None, _) => format!("{} did not answer for it in time", pending.target.host_str()),
         };
         let mut batch = Batch::default();
         self.lose_robots(&mut batch, origin.clone(), why, now)?;
@@ -279,32 +277,42 @@ impl State {
         now.plus(wait.min(REDIRECT_POLL_MAX))
     }
 
-    /// Returns why the robots.txt that another host's redirects to is not asked for by now; that
-    /// host has to do without it.
-    fn refused_redirect(
-        &mut self,
-        lease: &Lease,
-        now: Timestamp,
-    ) -> Result<Option<(&'static str, String)>, CrawlError> {
+    /// Returns true if the robots.txt that another host's redirects to is not asked for by now;
+    /// that host has to do without it.
+    fn is_refused_redirect(&mut self, lease: &Lease, now: Timestamp) -> Result<bool, CrawlError> {
         let Errand::Robots { origin, hops, row: true } = &lease.waiting.errand else {
-            return Ok(None);
+            return Ok(false);
         };
         let url = &lease.waiting.url;
         if !self.awaits_robots(origin, url.as_str(), *hops) {
-            return Ok(Some(("stale-robots", "nobody waits for it any more".to_owned())));
+            return Ok(true);
         }
-        let Some(reason) = self.excludes_host_of(url) else { return Ok(None) };
-        let why = format!("it redirects to {}, which is not asked: {reason}", url.host());
+        let Some(why) = self.refused_target(url)? else { return Ok(false) };
         let mut batch = Batch::default();
         self.lose_robots(&mut batch, origin.clone(), why, now)?;
         self.commit(batch, now)?;
-        Ok(Some((reason.code(), reason.to_string())))
+        Ok(true)
     }
 
-    /// Returns true if another host waits for a robots.txt of this one.
-    fn is_asked(&self, host: HostId) -> bool {
-        let mut rows = self.pending_robots.values().filter_map(|pending| pending.row);
-        rows.any(|(id, _)| id == host)
+    /// Returns why the host that a robots.txt redirects to is not asked for it, if it is not. A
+    /// pattern that fits this URL alone, such as one for text files, does not speak of its host.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn refused_target(&mut self, target: &CrawlUrl) -> Result<Option<String>, DbError> {
+        let name = target.host();
+        let excludes_home = || target.join("/").is_ok_and(|at| self.filter.excludes(&at).is_some());
+        if let Some(reason) = self.filter.excludes(target).filter(|_| excludes_home()) {
+            return Ok(Some(format!("it redirects to {name}, which is not asked: {reason}")));
+        }
+        let Some(id) = self.hosts.find(&self.db, &name)? else { return Ok(None) };
+        let status = self.host(id)?.map(|record| record.status);
+        let (HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. }) =
+            status.unwrap_or_default()
+        else {
+            return Ok(None);
+        };
+        Ok(Some(format!("it redirects to {name}, which is not crawled: {reason}")))
     }
 
     /// Takes a row out of the queue of a host, unless that is being asked, perhaps for this very
@@ -330,7 +338,7 @@ impl State {
     /// Returns true if a host waits for what its robots.txt redirects to. A row may be of an
     /// earlier run, whose host asks anew.
     pub(super) fn awaits_robots(&self, origin: &Origin, target: &str, hops: u32) -> bool {
-        let pending = self.pending_robots.get(origin);
+        let pending = self.redirected.get(origin);
         pending.is_some_and(|one| one.target.as_str() == target && one.hops == hops)
     }
 
@@ -345,7 +353,7 @@ impl State {
         why: String,
         now: Timestamp,
     ) -> Result<(), CrawlError> {
-        self.pending_robots.remove(&origin);
+        self.redirected.remove(&origin);
         let previous = self.robots_of(&origin)?;
         let lost = robots::FetchedRobots::NoAnswer(why);
         let entry = robots::after_fetch(previous.as_deref(), lost, now, &self.robots_settings);
@@ -413,7 +421,7 @@ impl State {
         if !keys.is_empty() {
             let mut batch = Batch::default();
             for key in keys {
-                self.know(&mut batch, key, Known::By(own));
+                seen::put_by(&mut batch, &self.db, key, own);
             }
             self.commit(batch, now)?;
         }
@@ -451,7 +459,7 @@ impl State {
             Some(Known::Itself) => key,
             // A rule that fell leaves its keys behind: what had one of them stands for others only
             // while the rules still give it that key.
-            Some(Known::By(by)) if self.still_stands(by, key)? => by,
+            Some(Known::By(by)) if self.still_stands(by, key)?.is_some() => by,
             Some(Known::By(_)) | None => return Ok(None),
         };
         self.stand_in(own, by)
@@ -515,36 +523,34 @@ impl State {
         Ok(ours.map(|signal| (signal.name.clone(), signal.value.clone())).collect())
     }
 
-    /// Removes the row of a lease and moves the host's floor behind it.
+    /// Removes the row of a lease and moves the host's floor behind it. Returns the record of a
+    /// page, by whose hops it was counted: it may have been found nearer since its row was read.
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn take_row(&mut self, batch: &mut Batch, lease: &Lease) -> Result<(), DbError> {
-        if matches!(lease.waiting.errand, Errand::Robots { row: false, .. }) {
-            return Ok(());
+    pub(super) fn take_row(
+        &mut self,
+        batch: &mut Batch,
+        lease: &Lease,
+    ) -> Result<Option<UrlRecord>, DbError> {
+        let (waiting, place) = (&lease.waiting, lease.waiting.place);
+        if matches!(waiting.errand, Errand::Robots { row: false, .. }) {
+            return Ok(None);
         }
-        let place = lease.waiting.place;
         queue::delete(batch, &self.db, lease.host, place);
-        if lease.waiting.errand == Errand::Page {
-            let hops = self.hops_counted(&lease.waiting)?;
-            self.shape.remove(hops, place.priority);
+        let record = match waiting.errand {
+            Errand::Page => urls::get(&self.db, waiting.fingerprint)?,
+            Errand::Probe(_) | Errand::Robots { .. } => None,
+        };
+        if let Some(record) = &record {
+            self.shape.remove(record.hops, place.priority);
         }
-        if let Some(record) = self.frontier.record_mut(lease.host) {
-            record.queued = record.queued.saturating_sub(1);
-            let floor = &mut record.floors[usize::from(place.priority) % PRIORITIES];
+        if let Some(host) = self.frontier.record_mut(lease.host) {
+            host.queued = host.queued.saturating_sub(1);
+            let floor = &mut host.floors[usize::from(place.priority) % PRIORITIES];
             *floor = (*floor).max(place.serial + 1);
         }
-        Ok(())
-    }
-
-    /// Returns the hops under which a page that waits is counted: it may have been found nearer
-    /// since its row was read.
-    ///
-    /// # Errors
-    /// Returns what the database says.
-    pub(super) fn hops_counted(&self, waiting: &Waiting) -> Result<u16, DbError> {
-        let record = urls::get(&self.db, waiting.fingerprint)?;
-        Ok(record.map_or(waiting.hops, |record| record.hops))
+        Ok(record)
     }
 
     fn refuse(
@@ -555,11 +561,11 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         let mut batch = Batch::default();
-        self.take_row(&mut batch, &lease)?;
+        let record = self.take_row(&mut batch, &lease)?;
         if lease.waiting.errand == Errand::Page {
-            self.settle_url(&mut batch, lease.waiting.fingerprint, |record| {
+            self.settle_url(&mut batch, lease.waiting.fingerprint, record, |record| {
                 record.state = UrlState::Refused { reason: reason.to_owned(), detail, at: now };
-            })?;
+            });
             self.counters.queued = self.counters.queued.saturating_sub(1);
             self.counters.refused += 1;
             self.give_back(&mut batch, lease.waiting.fingerprint)?;
@@ -588,17 +594,20 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
         let mut batch = Batch::default();
-        self.take_row(&mut batch, &lease)?;
+        let record = self.take_row(&mut batch, &lease)?;
         let own = lease.waiting.fingerprint;
-        self.lead_nearer(&mut batch, by, (lease.waiting.hops, lease.waiting.hops_max))?;
+        // It may have been found nearer since its row was read.
+        let (hops, hops_max) = (lease.waiting.hops, lease.waiting.hops_max);
+        let depth = record.as_ref().map_or((hops, hops_max), |of| (of.hops, of.hops_max));
+        self.lead_nearer(&mut batch, by, depth)?;
         self.stood.remove(&own);
         self.behind.hidden(own, by);
         self.tell_suppressed(&lease.waiting.url, &rules);
         let how = Suppression { rules: rules.clone(), at: now };
         suppressed::put(&mut batch, &self.db, by, own, &how);
-        self.settle_url(&mut batch, own, |record| {
+        self.settle_url(&mut batch, own, record, |record| {
             record.state = UrlState::Suppressed { by, rules, version, at: now };
-        })?;
+        });
         self.counters.queued = self.counters.queued.saturating_sub(1);
         self.counters.known += 1;
         self.counters.suppressed += 1;
@@ -676,7 +685,7 @@ mod tests {
             let (depth, row) = ((0, None), Some((host, place)));
             PendingRobots { target, hops: 1, depth, since: now, row }
         };
-        state.pending_robots.insert(origin(), pending);
+        state.redirected.put(origin(), pending);
         host
     }
 
@@ -690,7 +699,7 @@ mod tests {
 
     /// Requires that the waiting has ended in a failure, and has left no row.
     fn is_lost(state: &mut State, host: HostId) {
-        assert!(state.pending_robots.is_empty());
+        assert!(state.redirected.get(&origin()).is_none());
         assert_eq!(state.robots_of(&origin()).unwrap().map(|entry| entry.failures()), Some(1));
         assert!(queue::read(&state.db, host, &[0; PRIORITIES], 10).unwrap().0.is_empty());
         assert_eq!(state.host(host).unwrap().map(|record| record.queued), Some(0));
@@ -716,18 +725,25 @@ mod tests {
         is_lost(&mut state, host);
     }
 
+    /// Of one that was excluded it waited for the turn, which a host at rest has after hours.
     #[test]
-    fn who_waits_for_the_robots_txt_of_a_host_that_is_parked_waits_no_longer() {
-        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
-        let logs = tempfile::tempdir().unwrap();
-        let mut state = open(&env, logs.path(), now);
-        let host = redirect(&mut state, now);
-        looks_again(&mut state, now);
-        assert!(!state.pending_robots.is_empty());
-        let parked = HostStatus::Parked { reason: "a trap".to_owned(), at: now };
-        state.change_host(host, |record| record.status = parked).unwrap();
-        looks_again(&mut state, now);
-        is_lost(&mut state, host);
+    fn who_waits_for_the_robots_txt_of_a_host_that_is_parked_or_excluded_waits_no_longer() {
+        let now = Timestamp::from_millis(1);
+        for is_parked in [true, false] {
+            let (env, logs) = (MemoryEnv::new().unwrap(), tempfile::tempdir().unwrap());
+            let mut state = open(&env, logs.path(), now);
+            let host = redirect(&mut state, now);
+            looks_again(&mut state, now);
+            assert!(state.redirected.get(&origin()).is_some());
+            if is_parked {
+                let parked = HostStatus::Parked { reason: "a trap".to_owned(), at: now };
+                state.change_host(host, |record| record.status = parked).unwrap();
+            } else {
+                state.filter = state.filter.with_exclude("b.example").unwrap().into();
+            }
+            looks_again(&mut state, now);
+            is_lost(&mut state, host);
+        }
     }
 
     /// It keeps no back queue for a row that has been taken out of it.
@@ -754,7 +770,7 @@ mod tests {
             let mut state = open(&env, logs.path(), now);
             redirect(&mut state, now);
             if !awaited {
-                state.pending_robots.clear();
+                state.redirected.remove(&origin());
             }
             let lease = next_lease(&mut state, now);
             let admitted = state.admit(lease, now).unwrap();

@@ -2,9 +2,10 @@
 //!
 //! A form that is fetched to measure a rule may show the text of the page that stands for it and
 //! lead on to what that one does not, as a form to print does that names its sources. What such a
-//! form led to first is remembered, until something else leads there: a link of a page that no rule
-//! would have hidden, or another URL with the same text. What is left when the crawl has nothing
-//! else to do, and has a text of its own, speaks against the rules that would have hidden the form.
+//! form led to first is remembered, until something else leads there that no rule would have
+//! hidden: a link of a page, or another URL with the same text. What is left when the crawl has
+//! nothing else to do, and has a text of its own, speaks against the rules that would have hidden
+//! the form.
 //! What such a document leads to is behind the same form: its links, most of all that to itself,
 //! let nothing be reached.
 //!
@@ -33,8 +34,20 @@ pub(super) struct Form {
     pub(super) rules: Vec<RuleId>,
     /// What they rewrite, and its key.
     pub(super) pair: (CrawlUrl, CrawlUrl),
-    /// What the page that stands for it had shown.
+    /// The page that stands for it, and what that had shown.
+    pub(super) by: Fingerprint,
     pub(super) known: Fetched,
+}
+
+/// What a URL showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// A text like which there was none.
+    New,
+    /// The text that another URL had first.
+    TextOf(Fingerprint),
+    /// No text, or one much like another one.
+    Other,
 }
 
 #[derive(Debug)]
@@ -44,6 +57,8 @@ struct Led {
     from: Vec<Fingerprint>,
     /// The URL was fetched, and nothing had its text before.
     is_document: bool,
+    /// It was told that its form is one of a few.
+    is_told: bool,
 }
 
 /// The URLs to which nothing but hidden forms has led so far.
@@ -121,17 +136,24 @@ impl Behind {
             if self.led.len() >= LED_MAX {
                 return;
             }
-            let led = || Led { form: form.clone(), from: from.to_vec(), is_document: false };
+            let led = || Led {
+                form: form.clone(),
+                from: from.to_vec(),
+                is_document: false,
+                is_told: false,
+            };
             self.led.entry(*url).or_insert_with(led);
         }
     }
 
-    /// Takes in what a URL showed: a text that was new, or that of another one, if anything.
-    pub(super) fn shown(&mut self, url: Fingerprint, is_new: bool, same_as: Option<Fingerprint>) {
-        match (self.led.get_mut(&url), same_as) {
-            (Some(led), _) => led.is_document = is_new,
-            (None, Some(first)) => self.met(first),
-            (None, None) => {}
+    /// Takes in what a URL showed: a text that was new, or that of another one, if anything. That
+    /// one is reached by it, unless rules would have hidden this URL as well: it may be a view of
+    /// what it has the text of.
+    pub(super) fn shown(&mut self, (url, is_hidden): (Fingerprint, bool), shown: Shown) {
+        match (self.led.get_mut(&url), shown) {
+            (Some(led), shown) => led.is_document = shown == Shown::New && !is_hidden,
+            (None, Shown::TextOf(first)) if !is_hidden => self.met(first),
+            (None, _) => {}
         }
     }
 
@@ -163,6 +185,17 @@ impl Behind {
         self.led.retain(|_, led| !forms.iter().any(|form| form.rules == led.form.rules));
         forms
     }
+
+    /// Returns the forms that alone led to documents where they are few, each once: too few to
+    /// blame their rules, and enough to look at more of what these hide.
+    pub(super) fn take_few(&mut self) -> Vec<Form> {
+        let few = self.led.values_mut().filter(|led| led.is_document && !led.is_told);
+        let few = few.map(|led| {
+            led.is_told = true;
+            (led.form.pair.0.clone(), led.form.clone())
+        });
+        few.collect::<BTreeMap<CrawlUrl, Form>>().into_values().collect()
+    }
 }
 
 #[cfg(test)]
@@ -183,12 +216,15 @@ mod tests {
             behind.found(source, false);
             let (led_to, _) = behind.close();
             assert_eq!(led_to, [source]);
-            let form = Form { rules: vec![RuleId(1)], pair, known: Fetched::Unavailable };
+            let (rules, by) = (vec![RuleId(1)], pair.1.fingerprint());
+            let form = Form { rules, pair, by, known: Fetched::Unavailable };
             behind.agreed(&led_to, &form);
             later(&mut behind, n, source);
         }
         let forms = behind.take();
         assert!(behind.take().is_empty(), "each is told once");
+        let few = behind.take_few();
+        assert!(few.len() < FORMS_MIN && behind.take_few().is_empty(), "so are few");
         forms.len()
     }
 
@@ -206,16 +242,30 @@ mod tests {
 
     #[test]
     fn what_hidden_forms_alone_lead_to_speaks_against_their_rules() {
-        let is_new = |behind: &mut Behind, _: u32, source| behind.shown(source, true, None);
+        let is_new =
+            |behind: &mut Behind, _: u32, source| behind.shown((source, false), Shown::New);
         assert_eq!((against(2, is_new), against(3, is_new)), (0, 3));
+        let mut behind = Behind::default();
+        let [form, page, source] = ["/1?print=1", "/1", "/source"].map(url);
+        let (rules, by, source) = (vec![RuleId(1)], page.fingerprint(), source.fingerprint());
+        behind.agreed(
+            &[source],
+            &Form { rules, pair: (form, page), by, known: Fetched::Unavailable },
+        );
+        assert!(behind.take_few().is_empty(), "it may be no document");
+        behind.shown((source, false), Shown::New);
+        assert_eq!((behind.take().len(), behind.take_few().len()), (0, 1), "one is one of a few");
         assert_eq!(against(3, |_, _, _| {}), 0, "nobody knows what is there");
-        assert_eq!(against(3, |behind, _, source| behind.shown(source, false, None)), 0);
+        assert_eq!(against(3, |behind, _, source| behind.shown((source, false), Shown::Other)), 0);
         // Two are left where another page leads to the third, or has its text.
         for is_text in [false, true] {
             let met = |behind: &mut Behind, n: u32, source| {
-                behind.shown(source, true, None);
+                behind.shown((source, false), Shown::New);
                 match (n, is_text) {
-                    (0, true) => behind.shown(url("/other").fingerprint(), false, Some(source)),
+                    (0, true) => {
+                        let other = (url("/other").fingerprint(), false);
+                        behind.shown(other, Shown::TextOf(source));
+                    }
                     (0, false) => behind.met(source),
                     _ => {}
                 }
@@ -223,15 +273,21 @@ mod tests {
             assert_eq!((against(3, met), against(4, met)), (0, 3));
         }
         let by_a_form = |behind: &mut Behind, _: u32, source| {
-            behind.shown(source, true, None);
+            behind.shown((source, false), Shown::New);
             behind.open(url("/2?print=1").fingerprint(), true);
             behind.met(source);
             behind.close();
         };
         assert_eq!(against(3, by_a_form), 3, "that one is hidden too");
+        let has_view = |behind: &mut Behind, n: u32, source| {
+            behind.shown((source, false), Shown::New);
+            let view = url(&format!("/print/source/{n}")).fingerprint();
+            behind.shown((view, true), Shown::TextOf(source));
+        };
+        assert_eq!(against(3, has_view), 3, "what has their text is a hidden view of them");
         // A page leads to the other release of the source, which waited when the rule was found.
         let hidden = |behind: &mut Behind, n: u32, source| {
-            behind.shown(source, true, None);
+            behind.shown((source, false), Shown::New);
             behind.hidden(url(&format!("/1.0/source/{n}")).fingerprint(), source);
         };
         assert_eq!(against(9, hidden), 0);
@@ -249,7 +305,7 @@ mod tests {
             behind.met(of("source", n.saturating_sub(1)));
             behind.found(of("more", n), false);
             assert_eq!(behind.close(), (Vec::new(), 0));
-            behind.shown(source, true, None);
+            behind.shown((source, false), Shown::New);
         };
         assert_eq!(against(3, linked), 3);
         // It redirects to a page that nothing else leads to, which has a view to print.
@@ -257,18 +313,18 @@ mod tests {
             behind.open(source, false);
             behind.found(of("target", n), false);
             behind.close();
-            behind.shown(source, false, None);
+            behind.shown((source, false), Shown::Other);
             behind.open(of("target", n), false);
             behind.found(of("print", n), false);
             behind.close();
-            behind.shown(of("target", n), true, None);
-            behind.shown(of("print", n), false, Some(of("target", n)));
+            behind.shown((of("target", n), false), Shown::New);
+            behind.shown((of("print", n), false), Shown::TextOf(of("target", n)));
         };
         assert_eq!(against(3, redirects), 3);
         // Some other page leads to the first source, and so to all that it leads to.
         let reached = |behind: &mut Behind, n: u32, source: Fingerprint| {
             linked(behind, n, source);
-            behind.shown(of("more", n), true, None);
+            behind.shown((of("more", n), false), Shown::New);
             if n == 0 {
                 behind.open(of("other", 0), false);
                 behind.met(source);
@@ -281,7 +337,7 @@ mod tests {
             behind.open(source, false);
             (0..n).for_each(|other| behind.met(of("source", other)));
             behind.close();
-            behind.shown(source, true, None);
+            behind.shown((source, false), Shown::New);
         };
         assert!(against(20, contents) < 20);
     }

@@ -313,10 +313,10 @@ impl State {
         // In the order of the rows, so that neighbours are read together.
         keys.sort_unstable();
         keys.dedup();
-        let answers = seen::get_many_deep(&self.db, &keys)?;
+        let answers = seen::get_many(&self.db, &keys)?;
         let mut met = Met {
-            known: HashMap::new(),
-            depths: HashMap::new(),
+            known: HashMap::with_capacity(keys.len()),
+            depths: HashMap::with_capacity(keys.len()),
             nearer: HashSet::new(),
             new: HashMap::new(),
         };
@@ -549,7 +549,7 @@ impl State {
         }
         for key in free {
             met.known.insert(key, Known::By(one.own));
-            self.know(batch, key, Known::By(one.own));
+            seen::put_by(batch, &self.db, key, one.own);
         }
         met.known.insert(one.own, Known::Itself);
         seen::put_itself(batch, &self.db, one.own, (one.hops, one.hops_max));
@@ -596,7 +596,7 @@ impl State {
         by: Fingerprint,
         key: Fingerprint,
     ) -> Result<bool, DbError> {
-        Ok(met.new.contains_key(&by) || self.still_stands(by, key)?)
+        Ok(met.new.contains_key(&by) || self.still_stands(by, key)?.is_some())
     }
 
     /// Returns what makes a URL that was found and the one that stands for it one page, if the
@@ -641,18 +641,19 @@ impl State {
         Ok(record.is_some_and(|record| !matches!(record.state, UrlState::Refused { .. })))
     }
 
-    /// Returns true if the rules still give `by` the key `key`. A retired rule leaves its keys
-    /// behind; this is where they lose their meaning.
-    pub(super) fn still_stands(&self, by: Fingerprint, key: Fingerprint) -> Result<bool, DbError> {
-        let Some(record) = urls::get(&self.db, by)? else { return Ok(false) };
-        let Ok(url) = CrawlUrl::parse(&record.url) else { return Ok(false) };
-        let stands = self.stand_in(key, by)?.is_some();
+    /// Returns what stands for the key `key`, if the rules still give it to `by`: `by`, or what
+    /// stands for that. A retired rule leaves its keys behind; this is where they lose their
+    /// meaning.
+    pub(super) fn still_stands(
+        &self,
+        by: Fingerprint,
+        key: Fingerprint,
+    ) -> Result<Option<Fingerprint>, DbError> {
+        let Some(url) = self.url_of(by)? else { return Ok(None) };
         let set = self.rules.snapshot();
-        let has_it = || {
-            set.canonize(&url).key.fingerprint() == key
-                || set.proved_key(&url).is_some_and(|proved| proved.fingerprint() == key)
-        };
-        Ok(stands && has_it())
+        let has_it = set.canonize(&url).key.fingerprint() == key
+            || set.proved_key(&url).is_some_and(|proved| proved.fingerprint() == key);
+        if has_it { self.stand_in(key, by) } else { Ok(None) }
     }
 
     /// Queues a URL; returns false where its host is given up.

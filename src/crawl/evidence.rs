@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::beside::{self, Sums};
 use super::discover::Link;
 use super::visit::PageFacts;
 use crate::content::{Analysis, Wording};
@@ -86,13 +87,15 @@ pub(super) struct Marks {
     pub(super) parts: Option<u64>,
     /// What it says, word for word.
     pub(super) wording: Option<Wording>,
+    /// What stands beside its text.
+    pub(super) beside: Option<Sums>,
 }
 
 impl Marks {
     /// Returns the marks of a page.
     pub(super) fn of(facts: &PageFacts) -> Marks {
         let wording = facts.analysis.as_ref().map(|analysis| analysis.wording);
-        Marks { parts: parts_of(facts), wording }
+        Marks { parts: parts_of(facts), wording, beside: beside::sums_of(facts) }
     }
 }
 
@@ -100,7 +103,8 @@ impl Marks {
 /// something back that another form of it may give: where it leads to, or itself from the archive;
 /// and its marks.
 pub(super) fn evidence(fetched: &Fetched, withheld: bool, marks: Marks) -> Vec<u8> {
-    postcard::to_stdvec(&(fetched, withheld, marks.parts, marks.wording)).unwrap_or_default()
+    let Marks { parts, wording, beside } = marks;
+    postcard::to_stdvec(&(fetched, withheld, parts, wording, beside)).unwrap_or_default()
 }
 
 /// Returns what a page showed the miner.
@@ -119,5 +123,8 @@ pub(super) fn marks_in(bytes: &[u8]) -> Marks {
     let Ok(((_, _, parts), rest)) = postcard::take_from_bytes::<Parts>(bytes) else {
         return Marks::default();
     };
-    Marks { parts, wording: postcard::from_bytes(rest).unwrap_or_default() }
+    let Ok((wording, rest)) = postcard::take_from_bytes(rest) else {
+        return Marks { parts, ..Marks::default() };
+    };
+    Marks { parts, wording, beside: postcard::from_bytes(rest).unwrap_or_default() }
 }

@@ -1,6 +1,7 @@
 //! Between the loop and the miner: pages become observations, answers become changes.
 
 use super::admit::Admitted;
+use super::beside::Beside;
 use super::discover::Link;
 use super::error::CrawlError;
 use super::evidence::{Marks, fetched_of};
@@ -55,6 +56,8 @@ pub(super) enum Asker {
     /// That of audits which did not agree: what stands for their URLs, of which this names one, is
     /// fetched once more, under its own address or another one.
     Audit(Fingerprint, Under),
+    /// That of an audit whose form, which this names, is fetched once more.
+    Form(Fingerprint),
     /// How a host answers to what cannot exist.
     Host {
         /// The host.
@@ -93,7 +96,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
-        (facts, news): (&PageFacts, &News),
+        (facts, fetched, news): (&PageFacts, Fetched, &News),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         if !self.learner.is_on() {
@@ -102,7 +105,6 @@ impl State {
         let waiting = &admitted.lease.waiting;
         let troubled = self.is_troubled(admitted);
         let key = admitted.canonical.as_deref().and_then(|key| CrawlUrl::parse(key).ok());
-        let fetched = fetched_of(answer, Some(facts));
         let (text, digest, bag) = match fetched {
             Fetched::Page { text, digest, bag, .. } => (text, digest, bag),
             _ => (Text::Unknown, None, None),
@@ -126,11 +128,14 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let Marks { parts, wording } = Marks::of(facts);
-            let parts = parts.filter(|_| news.has_parts);
+            let marks = Marks::of(facts);
+            let parts = marks.parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
             let words = facts.analysis.as_ref().map(|analysis| &analysis.vocabulary);
-            let leads = Leads { redirect, new: news.urls, led_to, parts, wording, words };
+            let beside = marks.beside.zip(Beside::of(facts));
+            let wording = marks.wording;
+            let beside = beside.as_ref();
+            let leads = Leads { redirect, new: news.urls, led_to, parts, wording, words, beside };
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
@@ -193,7 +198,7 @@ impl State {
             Asker::Host { host, probe } => {
                 return Ok(self.settle_nothing(batch, (host, probe), hops, asked, visit)?);
             }
-            asker @ (Asker::Rule { .. } | Asker::Audit(..)) => asker,
+            asker @ (Asker::Rule { .. } | Asker::Audit(..) | Asker::Form(_)) => asker,
         };
         let redirect = facts.and_then(|facts| facts.redirect.clone());
         if let Some(target) = redirect
@@ -247,6 +252,7 @@ impl State {
             Asker::Audit(page, under) => {
                 return Ok(self.looked_at(batch, (page, under), look, now)?);
             }
+            Asker::Form(form) => return Ok(self.form_looked_at(form, &look, now)?),
             // What a host may not be asked says nothing about how it answers.
             Asker::Host { .. } => return Ok(()),
         };
@@ -393,7 +399,7 @@ impl State {
         // none is tried by probes.
         let priority = match flight.asker {
             Asker::Rule { .. } if !self.enforces => PRIORITIES as u8 - 1,
-            Asker::Rule { .. } | Asker::Host { .. } | Asker::Audit(..) => 0,
+            Asker::Rule { .. } | Asker::Host { .. } | Asker::Audit(..) | Asker::Form(_) => 0,
         };
         self.serials.probe += 1;
         let number = self.serials.probe;

@@ -15,6 +15,7 @@
 
 mod admit;
 mod behind;
+mod beside;
 pub mod audit;
 pub mod census;
 mod checks;
@@ -44,6 +45,7 @@ mod outage;
 pub mod parked;
 mod passing;
 mod readmit;
+mod redirected;
 mod remaining;
 mod repeats;
 pub mod replicas;

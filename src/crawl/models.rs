@@ -14,8 +14,8 @@ use crate::db::families::dust as rows;
 use crate::db::{Batch, Db, DbError};
 use crate::url::Site;
 
-/// Sites that take a sample at once, of at most six bytes and a little for each of
-/// [`Settings::sample_windows_max`]: 5 MB.
+/// Sites that take a sample at once, of nine bytes for each of [`Settings::sample_windows_max`] and
+/// for each window of a page: 8 MB where pages have some thousand words, and 18 MB at most.
 pub(super) const SAMPLES_MAX: usize = 24;
 
 /// Bytes of models that take no sample: what is published of some 500 sites, or the names of many

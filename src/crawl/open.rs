@@ -20,6 +20,7 @@ use super::models::{self, Models};
 use super::outage::Outage;
 use super::parked::ParkedParts;
 use super::passing::Passing;
+use super::redirected::Redirected;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
 use super::settings::Settings;
@@ -133,8 +134,7 @@ impl State {
             robots_settings: parts.robots_settings,
             agent: parts.agent,
             robots: RobotsCache::new(capacity),
-            pending_robots: HashMap::new(),
-            redirects_swept: now,
+            redirected: Redirected::new(now),
             answered: LruCache::sparse(capacity),
             models: Models::new(models::SAMPLES_MAX),
             texts: HostTexts::new(parts.repeats.hosts_held),
@@ -155,6 +155,7 @@ impl State {
             said: Vec::new(),
             probes: HashMap::new(),
             looks: Looks::default(),
+            forms: HashMap::new(),
             pairs: HashMap::new(),
             readmit: VecDeque::new(),
             rejudged,

@@ -510,7 +510,7 @@ impl State {
     fn forget_unanswered(&mut self, host: &Host) -> Result<(), DbError> {
         let asks_host = |flight: &ProbeFlight| match &flight.asker {
             Asker::Host { host: asked, .. } => asked == host,
-            Asker::Rule { .. } | Asker::Audit(..) => false,
+            Asker::Rule { .. } | Asker::Audit(..) | Asker::Form(_) => false,
         };
         let waits = self.probes.values().any(asks_host);
         let held = self.texts.of(&self.db, host)?;

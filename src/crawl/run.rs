@@ -299,7 +299,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             || self.state.hear_miner(now)?
             || self.state.is_readmitting()
             || self.state.check_rules(now)?
-            || self.state.tell_led_to(now))
+            || self.state.tell_led_to(now)?)
     }
 
     pub(super) fn stop(&mut self, ended: Ended, now: Timestamp) {

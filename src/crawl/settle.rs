@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::admit::{Admitted, REDIRECT_PATIENCE};
+use super::admit::Admitted;
+use super::behind::Shown;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence, evidence_of, fetched_of};
@@ -12,9 +13,10 @@ use super::log::{Line, NearLine};
 use super::near::{self, NearMode};
 use super::passing::PASSING;
 use super::readmit::shows_a_page;
+use super::redirected::{PendingRobots, REDIRECT_WAIT};
 use super::repeats::Standing;
-use super::state::{PendingRobots, State};
-use super::visit::{PageFacts, Visit, payload_key, retry_after, robots_outcome};
+use super::state::State;
+use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
 use super::watched::Fault;
 use super::way;
 use crate::clock::Timestamp;
@@ -30,7 +32,7 @@ use crate::db::{Batch, DbError, Family};
 use crate::dust::{Fetched, declared};
 use crate::fetch::{Answer, Failed, Failure, Outcome};
 use crate::filter::{Directives, Found, Reason};
-use crate::frontier::{Behaviour, DoneState, Errand, HostStatus, Lease, Rest, UrlState, Waiting};
+use crate::frontier::{Behaviour, DoneState, Errand, Lease, Rest, UrlRecord, UrlState, Waiting};
 use crate::robots::{self, FetchedRobots};
 use crate::url::{CrawlUrl, Origin};
 
@@ -40,13 +42,6 @@ const PROXY_FAILURES_MAX: u32 = 20;
 /// Words in one of two pages of the same main text by which they are told apart: a date or a
 /// counter has fewer.
 const OTHER_WORDS_MIN: u32 = 6;
-
-/// robots.txt files that redirect and are remembered until their targets have answered; 300 bytes
-/// each.
-const REDIRECTS_MAX: usize = 1 << 16;
-
-/// How long a host whose robots.txt redirects waits where that cannot be remembered.
-const REDIRECT_WAIT: Duration = Duration::from_secs(300);
 
 /// Other ports of a host whose robots.txt is heard for its Crawl-delay.
 const PORTS_HEARD_MAX: usize = 64;
@@ -221,8 +216,7 @@ impl State {
     /// Puts a URL that met a busy host at the end of its queue, unpunished; returns false if it has
     /// met one too often to go on.
     fn put_off_busy(&mut self, batch: &mut Batch, admitted: &Admitted) -> Result<bool, CrawlError> {
-        let record = urls::get(&self.db, admitted.lease.waiting.fingerprint)?;
-        let busy = record.map_or(0, |record| record.busy).saturating_add(1);
+        let busy = admitted.lease.waiting.busy.saturating_add(1);
         let again = busy < self.settings.busy_answers_max;
         if again {
             self.requeue(batch, admitted, |record| record.busy = busy)?;
@@ -252,7 +246,7 @@ impl State {
         &mut self,
         batch: &mut Batch,
         admitted: &Admitted,
-        change: impl FnOnce(&mut crate::frontier::UrlRecord),
+        change: impl FnOnce(&mut UrlRecord),
     ) -> Result<(), CrawlError> {
         self.put_last(batch, &admitted.lease, change)?;
         self.counters.queued += 1;
@@ -268,24 +262,22 @@ impl State {
         &mut self,
         batch: &mut Batch,
         lease: &Lease,
-        change: impl FnOnce(&mut crate::frontier::UrlRecord),
+        change: impl FnOnce(&mut UrlRecord),
     ) -> Result<(), CrawlError> {
         let waiting = &lease.waiting;
-        self.take_row(batch, lease)?;
+        let record = self.take_row(batch, lease)?;
         let item = match waiting.errand {
             Errand::Probe(number) => Item::Probe { url: waiting.url.to_string(), number },
             Errand::Page | Errand::Robots { .. } => Item::Page(waiting.fingerprint),
         };
         let place = self.enqueue(batch, lease.host, waiting.place.priority, &item)?;
-        if waiting.errand != Errand::Page {
-            return Ok(());
+        if let Some(record) = &record {
+            self.shape.add(record.hops, place.priority);
         }
-        let hops = self.hops_counted(waiting)?;
-        self.shape.add(hops, place.priority);
-        self.settle_url(batch, waiting.fingerprint, |record| {
+        self.settle_url(batch, waiting.fingerprint, record, |record| {
             change(record);
             record.state = UrlState::Queued(place);
-        })?;
+        });
         Ok(())
     }
 
@@ -317,16 +309,16 @@ impl State {
             });
         }
         line.then = "failed".to_owned();
-        self.take_row(batch, &admitted.lease)?;
+        let record = self.take_row(batch, &admitted.lease)?;
         let reason = failed.failure.name();
-        self.settle_url(batch, waiting.fingerprint, |record| {
+        self.settle_url(batch, waiting.fingerprint, record, |record| {
             record.attempts = record.attempts.saturating_add(1);
             record.state = UrlState::Failed {
                 reason: reason.to_owned(),
                 detail: failed.detail.clone(),
                 at: now,
             };
-        })?;
+        });
         self.counters.failed += 1;
         self.count(reason);
         Ok(self.give_back(batch, waiting.fingerprint)?)
@@ -344,7 +336,7 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let waiting = &admitted.lease.waiting;
-        self.take_row(batch, &admitted.lease)?;
+        let record = self.take_row(batch, &admitted.lease)?;
         let Some(facts) = visit.page.as_deref() else { return Ok(()) };
         let standing = self.note_content(batch, admitted, answer, visit, facts, content, now)?;
         line.content = judge(answer, facts);
@@ -361,7 +353,7 @@ impl State {
         let (queued, has_parts) = (self.counters.queued, self.has_new_parts(admitted, facts)?);
         let is_hidden = admitted.is_audit || self.is_compared(waiting.fingerprint);
         self.behind.open(waiting.fingerprint, is_hidden);
-        let followed = self.follow(batch, admitted, facts, standing, now);
+        let followed = self.follow(batch, admitted, facts, record.as_ref(), standing, now);
         let (led_to, forms) = self.behind.close();
         let (version, follow) = followed?;
         let urls = self.counters.queued.saturating_sub(queued).saturating_sub(forms);
@@ -374,7 +366,8 @@ impl State {
             Some(other) if self.withholds(other)? => Some(other),
             _ => None,
         };
-        let shown = match fetched_of(answer, Some(facts)) {
+        let fetched = fetched_of(answer, Some(facts));
+        let shown = match fetched {
             shown @ Fetched::Page { digest: None, .. } => shown,
             _ if self.is_troubled(admitted) => Fetched::Unavailable,
             shown => shown,
@@ -403,15 +396,18 @@ impl State {
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
         }
-        self.learn(batch, admitted, answer, (facts, &news), now)?;
+        self.learn(batch, admitted, answer, (facts, fetched, &news), now)?;
         let shows_a_page = shows_a_page(&done);
         // One more form of what is known is no document, whatever the order of its words.
-        let is_known = is_hidden || facts.repeats.is_some() || facts.near.is_some();
-        let is_new = shows_a_page && !is_known;
-        self.behind.shown(waiting.fingerprint, is_new, facts.repeats);
-        self.settle_url(batch, waiting.fingerprint, |record| {
+        let text = match (facts.repeats, &facts.near) {
+            (Some(first), _) => Shown::TextOf(first),
+            (None, None) if shows_a_page => Shown::New,
+            (None, _) => Shown::Other,
+        };
+        self.behind.shown((waiting.fingerprint, is_hidden), text);
+        self.settle_url(batch, waiting.fingerprint, record, |record| {
             record.state = UrlState::Done(Box::new(done));
-        })?;
+        });
         self.counters.done += 1;
         self.count(&format!("status-{}", answer.status));
         if let Some(why) = &visit.not_archived {
@@ -442,8 +438,7 @@ impl State {
         let waiting = &admitted.lease.waiting;
         let repeats = facts.repeats.is_some();
         let mut standing = self.settle_text(batch, admitted, facts, now)?;
-        let whole = answer.status == 200 && !answer.payload.is_empty() && answer.is_whole();
-        if whole {
+        if facts.payload.is_some() {
             self.settle_payload(batch, admitted, facts, now)?;
         }
         self.slow_down(admitted, visit, standing.slower)?;
@@ -474,8 +469,7 @@ impl State {
                 near::add(&self.db, batch, &self.repeats.near, waiting.fingerprint, analysis)?;
             }
         }
-        if whole {
-            let key = payload_key(answer);
+        if let Some(key) = facts.payload {
             self.note_first(batch, contents::Kind::Payload, key, waiting, visit)?;
         }
         Ok(standing)
@@ -531,6 +525,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         facts: &PageFacts,
+        record: Option<&UrlRecord>,
         standing: Standing,
         now: Timestamp,
     ) -> Result<(u64, Option<String>), CrawlError> {
@@ -562,7 +557,7 @@ impl State {
                 |link: &&Link| link.found == Found::Embed && link.url.as_url().query().is_none();
             links.extend(facts.links.iter().filter(is_part).cloned());
         }
-        let (hops, hops_max) = self.depth_by_now(waiting)?;
+        let (hops, hops_max) = self.depth_by_now(waiting, record)?;
         let via = Via {
             url: &waiting.url,
             fingerprint: waiting.fingerprint,
@@ -576,16 +571,19 @@ impl State {
         Ok((self.discover(batch, &via, &links, now)?, reason))
     }
 
-    /// Returns the depth of a page. Where its links would lie too deep, it is asked whether the
-    /// page, or one before it, was found nearer since its row was read.
-    fn depth_by_now(&self, waiting: &Waiting) -> Result<Depth, DbError> {
-        let depth = (waiting.hops, waiting.hops_max);
-        let limit = self.filter.settings().hops_max;
-        if way::room(depth, limit) > 0 {
-            return Ok(depth);
+    /// Returns the depth of a page, given its record: it may have been found nearer since its row
+    /// was read. Where its links would lie too deep, it is asked whether a page before it was.
+    fn depth_by_now(
+        &self,
+        waiting: &Waiting,
+        record: Option<&UrlRecord>,
+    ) -> Result<Depth, DbError> {
+        let Some(record) = record else { return Ok((waiting.hops, waiting.hops_max)) };
+        let (depth, limit) = ((record.hops, record.hops_max), self.filter.settings().hops_max);
+        match way::room(depth, limit) {
+            1.. => Ok(depth),
+            _ => nearest(&self.db, record, depth, limit),
         }
-        let Some(record) = urls::get(&self.db, waiting.fingerprint)? else { return Ok(depth) };
-        nearest(&self.db, &record, (record.hops, record.hops_max), limit)
     }
 
     /// Returns true where a page that is compared with another one shows parts that nothing has led
@@ -626,11 +624,11 @@ impl State {
     ) -> Result<(), CrawlError> {
         if is_ours(&visit.outcome) {
             // It says nothing of the file; whoever needs it asks again when the host is due.
-            self.pending_robots.remove(&origin);
+            self.redirected.remove(&origin);
             return Ok(());
         }
         let (url, page) = (&lease.waiting.url, &lease.waiting);
-        let awaited = self.pending_robots.get(&origin);
+        let awaited = self.redirected.get(&origin);
         // Behind a redirect the lease may be one of another host, and knows of no page.
         let depth = match awaited {
             Some(pending) if hops > 0 => pending.depth,
@@ -650,7 +648,7 @@ impl State {
                 return self.follow_robots(batch, origin, (target, hops + 1), depth, now);
             }
         };
-        self.pending_robots.remove(&origin);
+        self.redirected.remove(&origin);
         let previous = self.robots_of(&origin)?;
         let entry =
             robots::after_fetch(previous.as_deref(), fetched, visit.ended, &self.robots_settings);
@@ -732,13 +730,6 @@ impl State {
         Ok(())
     }
 
-    /// Returns why the host of a URL may not be asked for anything. A pattern that fits the URL
-    /// alone, such as one for text files, does not speak of its robots.txt.
-    pub(super) fn excludes_host_of(&self, url: &CrawlUrl) -> Option<Reason> {
-        let home = url.join("/").ok()?;
-        self.filter.excludes(url).filter(|_| self.filter.excludes(&home).is_some())
-    }
-
     /// A redirect of robots.txt is fetched under a lease of the host that it leads to.
     fn follow_robots(
         &mut self,
@@ -749,46 +740,23 @@ impl State {
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         let (host, mut row) = (target.host(), None);
-        if !self.has_room_for_redirect(&origin, now) {
+        if !self.redirected.make_room(&origin, now) {
             // It is asked once more when others have been answered.
             let id = self.host_id(&origin.host)?;
             let later = now.plus(REDIRECT_WAIT);
             return Ok(self.change_host(id, |record| record.pace.hold_until(later))?);
         }
         if host != origin.host {
-            if let Some(reason) = self.excludes_host_of(&target) {
-                let why = format!("it redirects to {host}, which is not asked: {reason}");
+            if let Some(why) = self.refused_target(&target)? {
                 return self.lose_robots(batch, origin, why, now);
             }
             let id = self.host_id(&host)?;
-            let status = self.host(id)?.map(|record| record.status);
-            if let Some(HostStatus::GivenUp { reason, .. } | HostStatus::Parked { reason, .. }) =
-                status
-            {
-                let why = format!("it redirects to {host}, which is not crawled: {reason}");
-                return self.lose_robots(batch, origin, why, now);
-            }
             let item = Item::Robots { url: target.to_string(), origin: origin.clone(), hops };
             row = Some((id, self.enqueue(batch, id, 0, &item)?));
         }
         let pending = PendingRobots { target, hops, depth, since: now, row };
-        self.pending_robots.insert(origin, pending);
+        self.redirected.put(origin, pending);
         Ok(())
-    }
-
-    /// Makes room for a robots.txt that redirects; returns false if there is none, since as many as
-    /// are remembered wait for their targets.
-    fn has_room_for_redirect(&mut self, origin: &Origin, now: Timestamp) -> bool {
-        let pending = &mut self.pending_robots;
-        if pending.len() < REDIRECTS_MAX || pending.contains_key(origin) {
-            return true;
-        }
-        // Those of hosts that nobody asks for any more; a walk costs, and once a while will do.
-        if now >= self.redirects_swept.plus(REDIRECT_WAIT) {
-            self.redirects_swept = now;
-            pending.retain(|_, one| now.since(one.since) < REDIRECT_PATIENCE);
-        }
-        pending.len() < REDIRECTS_MAX
     }
 
     fn line_of(&self, admitted: &Admitted, visit: &Visit) -> Line {
@@ -922,7 +890,9 @@ fn behaviour_of(visit: &Visit) -> Behaviour {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::admit::REDIRECT_PATIENCE;
     use crate::crawl::readmit::tests::{open, url};
+    use crate::crawl::redirected::REDIRECTS_MAX;
     use crate::db::MemoryEnv;
 
     /// Each host of a list of bare names whose robots.txt leads elsewhere took memory, until that
@@ -937,7 +907,7 @@ mod tests {
         for n in 0..REDIRECTS_MAX {
             let (target, depth) = (target.clone(), (0, None));
             let pending = PendingRobots { target, hops: 1, depth, since: now, row: None };
-            state.pending_robots.insert(origin(n), pending);
+            state.redirected.put(origin(n), pending);
         }
         let follow = |state: &mut State, now: Timestamp| {
             let mut batch = Batch::default();
@@ -946,12 +916,13 @@ mod tests {
             state.commit(batch, now).unwrap();
         };
         follow(&mut state, now);
-        assert_eq!(state.pending_robots.len(), REDIRECTS_MAX);
+        assert!(state.redirected.get(&origin(REDIRECTS_MAX)).is_none());
         let id = state.host_id(&origin(REDIRECTS_MAX).host).unwrap();
         let record = state.host(id).unwrap().unwrap();
         assert_eq!(record.pace.next_allowed, now.plus(REDIRECT_WAIT));
         now = now.plus(REDIRECT_PATIENCE);
         follow(&mut state, now);
-        assert_eq!(state.pending_robots.len(), 1);
+        assert!(state.redirected.get(&origin(REDIRECTS_MAX)).is_some());
+        assert!((0..REDIRECTS_MAX).all(|n| state.redirected.get(&origin(n)).is_none()));
     }
 }

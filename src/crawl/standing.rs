@@ -405,16 +405,25 @@ fn page_of(place: Place, fingerprint: Fingerprint, record: UrlRecord) -> Option<
         hops: record.hops,
         hops_max: record.hops_max,
         attempts: record.attempts,
+        busy: record.busy,
         errand: Errand::Page,
     })
 }
 
 fn errand_of(place: Place, url: &str, path: &str, errand: Errand) -> Option<Waiting> {
     let url = CrawlUrl::parse(url).ok()?;
-    let fingerprint = url.fingerprint();
-    let path = path.to_owned();
-    let (hops, hops_max, attempts) = (0, None, 0);
-    Some(Waiting { place, url, fingerprint, path, via: None, hops, hops_max, attempts, errand })
+    Some(Waiting {
+        place,
+        fingerprint: url.fingerprint(),
+        url,
+        path: path.to_owned(),
+        via: None,
+        hops: 0,
+        hops_max: None,
+        attempts: 0,
+        busy: 0,
+        errand,
+    })
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::behind::Behind;
 use super::checks::Checks;
 use super::error::CrawlError;
 use super::hosts::Hosts;
-use super::judge::Looks;
+use super::judge::{Audited, Look, Looks};
 use super::learn::{Pair, ProbeFlight};
 use super::learner::{Learner, Said};
 use super::log::{CrawlLog, JsonLog};
@@ -21,6 +21,7 @@ use super::near::NearMode;
 use super::outage::Outage;
 use super::parked::ParkedParts;
 use super::passing::Passing;
+use super::redirected::Redirected;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
 use super::settings::Settings;
@@ -33,7 +34,7 @@ use crate::content::near::NearSettings;
 use crate::content::{self, Analysis, Boilerplate};
 use crate::db::families::meta::{self, ArchivePosition, Counters, QueueShape, Serials, Session};
 use crate::db::families::queue::Item;
-use crate::db::families::{hosts, queue, robots as robots_rows, seen, urls};
+use crate::db::families::{hosts, queue, robots as robots_rows, urls};
 use crate::db::{Batch, Db, DbError};
 use crate::dust::{self as dust_rules, LiveRules, RuleId};
 use crate::filter::Filter;
@@ -45,18 +46,6 @@ use crate::url::{CrawlUrl, Fingerprint, Host, Origin, Site};
 
 /// Seeds, and redirects of seeds, from which the scope is measured in later runs.
 const SCOPED_MAX: usize = 1_000_000;
-
-/// A robots.txt that redirects.
-#[derive(Clone, Debug)]
-pub(super) struct PendingRobots {
-    pub(super) target: CrawlUrl,
-    pub(super) hops: u32,
-    /// That of the page that asked for it: what the file names is found from there.
-    pub(super) depth: seen::Depth,
-    pub(super) since: Timestamp,
-    /// Where the target waits if it is of another host.
-    pub(super) row: Option<(HostId, Place)>,
-}
 
 /// The state of a crawl.
 #[derive(Debug)]
@@ -79,9 +68,7 @@ pub struct State {
     pub(super) hosts: Hosts,
     pub(super) robots: RobotsCache,
     /// robots.txt files that redirect, until their target has answered.
-    pub(super) pending_robots: HashMap<Origin, PendingRobots>,
-    /// When those that nobody asks for any more were last forgotten.
-    pub(super) redirects_swept: Timestamp,
+    pub(super) redirected: Redirected,
     /// The port on which a host answered last, and when.
     pub(super) answered: LruCache<HostId, (u16, Timestamp)>,
     pub(super) models: Models,
@@ -111,6 +98,8 @@ pub struct State {
     pub(super) probes: HashMap<u64, ProbeFlight>,
     /// Second looks at pages that stand for others.
     pub(super) looks: Looks,
+    /// Audits whose URL is looked at once more, with what stands for it showed then.
+    pub(super) forms: HashMap<Fingerprint, (Audited, Look)>,
     /// Probes by the miner's names, until all their fetches are there.
     pub(super) pairs: HashMap<u64, Pair>,
     /// Retired rules whose URLs must come back.
@@ -199,11 +188,6 @@ impl State {
         Ok(self.hosts.create(name.clone(), &mut self.serials.host))
     }
 
-    /// Marks a key as known.
-    pub(super) fn know(&mut self, batch: &mut Batch, key: Fingerprint, known: seen::Known) {
-        seen::put(batch, &self.db, key, known);
-    }
-
     /// Puts an item at the end of its host's queue and gives the host a standing.
     pub(super) fn enqueue(
         &mut self,
@@ -236,18 +220,18 @@ impl State {
         }
     }
 
-    /// Stores a URL's record, with a new state.
+    /// Stores a URL's record, as it was read when its row was taken, with a new state.
     pub(super) fn settle_url(
-        &mut self,
+        &self,
         batch: &mut Batch,
         fingerprint: Fingerprint,
+        record: Option<UrlRecord>,
         change: impl FnOnce(&mut UrlRecord),
-    ) -> Result<(), DbError> {
-        if let Some(mut record) = urls::get(&self.db, fingerprint)? {
+    ) {
+        if let Some(mut record) = record {
             change(&mut record);
             urls::put(batch, &self.db, fingerprint, &record);
         }
-        Ok(())
     }
 
     /// Returns what is known of an origin's robots.txt.

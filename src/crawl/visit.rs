@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::beside;
 use super::discover::Link;
 use super::edge::{Edge, Store};
 use super::names;
@@ -114,9 +115,13 @@ pub(super) struct PageFacts {
     pub(super) redirect: Option<CrawlUrl>,
     pub(super) directives: Directives,
     pub(super) analysis: Option<Analysis>,
+    /// Pictures that it shows: see [`beside::pictures`].
+    pub(super) pictures: Vec<u64>,
     pub(super) title: Option<String>,
     /// The URL that had this text first, if it is another one.
     pub(super) repeats: Option<Fingerprint>,
+    /// What its payload is known by, where it came whole.
+    pub(super) payload: Option<u128>,
     /// Another URL had this payload first.
     pub(super) known_payload: bool,
     /// The most alike page that is known, looked for where the text is not known.
@@ -205,7 +210,7 @@ where
     let (task, facts) = read(task, &outcome).await?;
     if let (Outcome::Answer(answer), Some(mut facts)) = (&*outcome, facts) {
         visit.not_archived = refused_by_archive_gate(&task, answer, &facts);
-        let first = earlier(&task, answer).map_err(VisitError::Db)?;
+        let first = earlier(&task, &facts).map_err(VisitError::Db)?;
         let own = task.url.fingerprint();
         facts.known_payload = first.as_ref().is_some_and(|first| first.url != own);
         revisit = first.filter(|_| task.tools.revisits).map(revisit_of);
@@ -323,6 +328,7 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
     let content_type = answer.header_text("content-type");
     let location = answer.header_url("location");
     let redirect = redirect_of(&task.url, answer.status, location.as_deref());
+    let is_whole = answer.status == 200 && !answer.payload.is_empty() && answer.is_whole();
     let mut facts = PageFacts {
         mime: media_type(content_type.as_deref().unwrap_or_default()),
         is_html: true,
@@ -334,8 +340,10 @@ fn page_facts(task: &Task, answer: &Answer) -> Result<PageFacts, DbError> {
         redirect,
         directives: Directives::default(),
         analysis: None,
+        pictures: Vec::new(),
         title: None,
         repeats: None,
+        payload: is_whole.then(|| payload_key(answer)),
         known_payload: false,
         near: None,
         junk: None,
@@ -407,6 +415,7 @@ fn take_links(
 ) {
     facts.canonical = extracted.canonical;
     facts.links_dropped = extracted.links_dropped.saturating_add(extracted.links_too_long);
+    facts.pictures = beside::pictures(url, &extracted.links);
     facts.links = extracted.links.into_iter().map(link_of).collect();
     let refresh = answer.header_url("refresh");
     if let Some(url) = refresh_of(url, refresh.as_deref()) {
@@ -507,10 +516,11 @@ pub fn blocks_of(extracted: &extract::Extracted) -> Vec<content::Block<'_>> {
 /// Returns a page as the content stage takes it, given its blocks ([`blocks_of`]).
 pub fn text_page<'a>(
     url: &'a CrawlUrl,
-    extracted: &extract::Extracted,
+    extracted: &'a extract::Extracted,
     blocks: &'a [content::Block<'a>],
 ) -> content::Page<'a> {
-    content::Page { blocks, links: extracted.links.len(), target: url.path_and_query() }
+    let (links, target) = (extracted.links.len(), url.path_and_query());
+    content::Page { blocks, links, target, fields: &extracted.fields }
 }
 
 /// Returns a block of a page as the content stage takes it.
@@ -556,16 +566,14 @@ fn refused_by_archive_gate(task: &Task, answer: &Answer, facts: &PageFacts) -> O
 }
 
 /// Looks for an earlier capture of the same payload.
-fn earlier(task: &Task, answer: &Answer) -> Result<Option<FirstCapture>, DbError> {
-    if answer.payload.is_empty() || answer.status != 200 || !answer.is_whole() {
-        return Ok(None);
-    }
-    contents::get(&task.tools.db, contents::Kind::Payload, payload_key(answer))
+fn earlier(task: &Task, facts: &PageFacts) -> Result<Option<FirstCapture>, DbError> {
+    let Some(key) = facts.payload else { return Ok(None) };
+    contents::get(&task.tools.db, contents::Kind::Payload, key)
 }
 
 /// Returns what a payload is known by. Replayers take the head from a revisit record and the body
 /// from the record that it names: where the two are not framed alike, they show chunk sizes.
-pub(super) fn payload_key(answer: &Answer) -> u128 {
+fn payload_key(answer: &Answer) -> u128 {
     let framing = answer.header_text("transfer-encoding").map(|text| text.to_ascii_lowercase());
     let seed = framing.map_or(0, |framing| xxhash_rust::xxh3::xxh3_64(framing.as_bytes()));
     xxhash_rust::xxh3::xxh3_128_with_seed(&answer.payload, seed)

@@ -11,8 +11,7 @@ const PATH_MAX: usize = 64;
 
 /// Returns the path of a URL that one more hop leads to: the last letters of it.
 pub(super) fn longer(path: &str, letter: char) -> String {
-    let mut path = path.to_owned();
-    path.push(letter);
+    let mut path = [path, &*letter.encode_utf8(&mut [0; 4])].concat();
     if path.len() > PATH_MAX {
         path.drain(..path.len() - PATH_MAX);
     }

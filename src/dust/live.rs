@@ -19,6 +19,7 @@ use super::proven::{FIRST, NAMES, Places, Proven, VIEW, places};
 use super::rule::{Rule, RuleError, RuleId, RuleState};
 use super::sketch::mix;
 use super::validate::Settings;
+use crate::url::query::parameters;
 use crate::url::{CrawlUrl, Site};
 
 /// Rounds of canonization, as in the paper [DustBuster §5.4].
@@ -360,6 +361,19 @@ impl RuleSet {
     pub(crate) fn least_agreed(&self, rules: &[RuleId]) -> u32 {
         let agreed = |rule| self.standing_of(rule).map_or(u32::MAX, |of| of.agreed);
         rules.iter().map(agreed).min().unwrap_or(u32::MAX)
+    }
+
+    /// Returns true where a rule takes parameters from a URL, each of which another form of the
+    /// same key has too, and loses. That both show the same says nothing of them: two facets in
+    /// either order are one list, and not the list without them.
+    pub(crate) fn takes_from_both(&self, rule: RuleId, url: &CrawlUrl, other: &CrawlUrl) -> bool {
+        let has = |url: &CrawlUrl, part: &str| {
+            parameters(url.query().unwrap_or_default()).any(|known| known == part)
+        };
+        let (without, key) = (self.key_without(url, &[rule]), self.canonize(url).key);
+        let left = parameters(without.query().unwrap_or_default());
+        let mut taken = left.filter(|part| !has(&key, part)).peekable();
+        taken.peek().is_some() && taken.all(|part| has(other, part))
     }
 
     /// Returns the key that a URL has by all rules but some.

@@ -119,6 +119,21 @@ impl LinkKind {
         self >= LinkKind::Frame
     }
 
+    /// Returns true for what is part of what a page shows: neither a style nor a script.
+    pub fn is_shown(self) -> bool {
+        matches!(
+            self,
+            LinkKind::Frame
+                | LinkKind::Iframe
+                | LinkKind::Image
+                | LinkKind::Srcset
+                | LinkKind::Media
+                | LinkKind::Poster
+                | LinkKind::Embed
+                | LinkKind::Object
+        )
+    }
+
     /// Returns the letter that a hop over this link adds to the discovery path: E embed, R
     /// reference to go elsewhere at once, M manifest of URLs, L link. What a manifest lists is
     /// linked to: the letter tells sitemaps from the pages that they name.
@@ -299,6 +314,9 @@ pub struct Extracted {
     pub blocks: Vec<TextBlock>,
     /// Forms sent by GET.
     pub forms: Vec<Form>,
+    /// What fields that are shown are filled in with, in document order, a line each: texts, and
+    /// the numbers of checked boxes. The text of a `textarea` is a block.
+    pub fields: String,
     /// True if the page has a field for a password, in a form of any method or outside of one.
     pub password_field: bool,
     /// Entries of a sitemap or feed, whose URLs also stand in `links`.
@@ -333,6 +351,7 @@ impl Extracted {
             lang: None,
             blocks: Vec::new(),
             forms: Vec::new(),
+            fields: String::new(),
             password_field: false,
             entries: Vec::new(),
             truncated_links: false,

@@ -39,6 +39,7 @@ pub(super) fn read(
         style: String::new(),
         title: None,
         has_base: false,
+        boxes: 0,
         path_buffer: Vec::new(),
     };
     let Ok(()) = Tokenizer::new_with_emitter(document, Tokens::of(&mut reader)).finish();
@@ -121,9 +122,8 @@ impl Emitter for Tokens<'_, '_> {
 
     fn emit_current_tag(&mut self) -> Option<State> {
         self.end_text();
-        let name = std::str::from_utf8(&self.name).unwrap_or_default();
         if self.is_end {
-            self.reader.end_tag(name);
+            self.reader.end_tag(std::str::from_utf8(&self.name).unwrap_or_default());
             return None;
         }
         std::mem::swap(&mut self.started, &mut self.name);
@@ -229,6 +229,8 @@ struct Reader<'f> {
     style: String,
     title: Option<String>,
     has_base: bool,
+    /// Boxes that can be checked, so far.
+    boxes: u32,
     path_buffer: Vec<u8>,
 }
 
@@ -412,12 +414,40 @@ impl Reader<'_> {
                     let asks = name == "input" && self.attributes.is("type", "password");
                     self.facts.password_field |= asks;
                     self.forms.start(name, &self.attributes, self.settings);
+                    if name == "input" {
+                        self.field();
+                    }
                 }
                 "img" => self.label_by_image(),
                 _ => {}
             }
         }
         collect(namespace, name, &self.attributes, self.references)
+    }
+
+    /// Takes down what a field shows: a text, or that a box is checked. What somebody looks for, or
+    /// is known by, is not what a page says.
+    fn field(&mut self) {
+        let kind = self.attributes.filled("type").unwrap_or("text").trim_ascii();
+        let is_any = |kinds: &[&str]| kinds.iter().any(|one| kind.eq_ignore_ascii_case(one));
+        let is_box = is_any(&["checkbox", "radio"]);
+        self.boxes += u32::from(is_box);
+        let buttons = ["submit", "button", "reset", "image"];
+        let is_hidden = self.stack.top().hidden || self.is_hidden("input");
+        if is_hidden || is_any(&["hidden", "password", "search", "file"]) {
+            return;
+        }
+        let shown = match is_box {
+            true if self.attributes.has("checked") => format!("checked{}", self.boxes),
+            true => return,
+            false if is_any(&buttons) => return,
+            false => self.attributes.filled("value").unwrap_or_default().to_owned(),
+        };
+        let room = self.settings.text_max.as_len().saturating_sub(self.facts.fields.len());
+        if !shown.is_empty() && shown.len() < room {
+            self.facts.fields.push_str(&shown);
+            self.facts.fields.push('\n');
+        }
     }
 
     fn language(&mut self) {

@@ -51,15 +51,22 @@ fn html(name: &str, attributes: &Attributes, references: &mut References) -> Opt
             let content = attributes.get("content")?;
             references.add(LinkKind::Refresh, refresh::target(content)?, false);
         }
-        "iframe" => embed(LinkKind::Iframe, "src"),
+        "iframe" => {
+            embed(LinkKind::Iframe, "src");
+            embed(LinkKind::Iframe, "data-src");
+        }
         "frame" => embed(LinkKind::Frame, "src"),
         "img" | "image" => {
             embed(LinkKind::Image, "src");
+            // What a script shows once it is in sight.
+            embed(LinkKind::Image, "data-src");
             candidates("srcset", attributes, references);
+            candidates("data-srcset", attributes, references);
         }
         "source" => {
             embed(LinkKind::Media, "src");
             candidates("srcset", attributes, references);
+            candidates("data-srcset", attributes, references);
         }
         "video" => {
             embed(LinkKind::Media, "src");

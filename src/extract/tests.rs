@@ -229,6 +229,48 @@ fn what_a_page_says_to_all_robots_is_heard_however_many_it_names() {
 }
 
 #[test]
+fn what_a_script_shows_in_sight_is_part_of_the_page() {
+    use LinkKind::*;
+    check(
+        "<img src=/blank.gif data-src=/a data-srcset='/b 1x, /c 2x'><picture><source \
+         data-srcset=/d></picture><iframe data-src=/e></iframe>",
+        &[
+            (Image, "/blank.gif"),
+            (Image, "/a"),
+            (Srcset, "/b"),
+            (Srcset, "/c"),
+            (Srcset, "/d"),
+            (Iframe, "/e"),
+        ],
+    );
+}
+
+#[test]
+fn fields_say_what_they_are_filled_in_with() {
+    let fields = |html: &str| page(html).fields;
+    assert_eq!(
+        fields(
+            "<input value=' one two '><input type=number value=3><input type=radio><input \
+             type=checkbox checked>"
+        ),
+        " one two \n3\nchecked2\n"
+    );
+    for unsaid in [
+        "<input type=hidden value=token>",
+        "<input type=search value=words>",
+        "<input type=SUBMIT value=Send>",
+        "<input type=checkbox value=1>",
+        "<div hidden><input value=x></div>",
+        "<input value=x style='display:none'>",
+        "<input hidden value=x>",
+        "<input>",
+        "<textarea>a block</textarea>",
+    ] {
+        assert_eq!(fields(unsaid), "", "{unsaid}");
+    }
+}
+
+#[test]
 fn forms_by_get_are_recorded_with_their_defaults() {
     let facts = page(
         "<base href=/b/><form action=s><input name=q value='a&amp;b'><input type=hidden name=h \

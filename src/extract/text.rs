@@ -144,6 +144,7 @@ impl Blocks {
 
 /// Appends text with white space folded, up to `max` bytes.
 pub(super) fn append_folded(label: &mut String, text: &str, max: usize) {
+    label.reserve((text.trim().len() + 2).min(max.saturating_sub(label.len())));
     if !label.is_empty() && !label.ends_with(' ') && text.starts_with(char::is_whitespace) {
         label.push(' ');
     }

@@ -71,6 +71,8 @@ pub struct Waiting {
     pub hops_max: Option<u16>,
     /// Attempts that failed so far.
     pub attempts: u16,
+    /// Answers of a busy host so far.
+    pub busy: u16,
     /// What it is fetched for.
     pub errand: Errand,
 }
@@ -777,6 +779,7 @@ impl Lease {
             hops: self.waiting.hops,
             hops_max: self.waiting.hops_max,
             attempts: 0,
+            busy: 0,
             errand,
             place: self.waiting.place,
         };

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use crawler::archive::{self, Archive, Capture, Compression};
 use crawler::clock::Timestamp;
 use crawler::content::{self, Analysis, Block, Content, Room, SiteModel, sketch};
-use crawler::db::families::seen::{self, Known};
+use crawler::db::families::seen;
 use crawler::db::{Batch, Db};
 use crawler::dust::{Rule, RuleKind, RuleSet, Scope, Source};
 use crawler::extract::{self, Extracted, extract};
@@ -119,7 +119,9 @@ fn seen_test(bencher: Bencher<'_, '_>, known: bool) {
     let db = Db::open(dir.path(), &Default::default()).expect("opens");
     for first in (0..200_000).step_by(1_000) {
         let mut batch = Batch::default();
-        (first..first + 1_000).for_each(|n| seen::put(&mut batch, &db, link(n), Known::Itself));
+        for n in first..first + 1_000 {
+            seen::put_itself(&mut batch, &db, link(n), (1 + (n % 3) as u16, None));
+        }
         db.commit(batch).expect("commits");
     }
     let mut page = 0;
@@ -170,6 +172,7 @@ fn frontier_lease(bencher: Bencher<'_, '_>) {
                         hops: 2,
                         hops_max: None,
                         attempts: 0,
+                        busy: 0,
                         errand: Errand::Page,
                     };
                     let rows: Vec<Waiting> = (serial..serial + 32).map(row).collect();

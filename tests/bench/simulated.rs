@@ -91,7 +91,7 @@ impl Shape {
         let db = Db::open(&dir.join("state"), &DbSettings::default()).expect("opens");
         let per_url = |db: &Db| db.totals().disk_bytes as f64 / f64::from(self.known);
         self.in_batches(&db, |batch, n| {
-            seen::put(batch, &db, self.url(n).fingerprint(), seen::Known::Itself);
+            seen::put_itself(batch, &db, self.url(n).fingerprint(), (self.hops(n), None));
         });
         let seen = per_url(&db);
         self.fill_hosts(&db);
@@ -104,7 +104,7 @@ impl Shape {
         // As a crawl keeps it; without it opening counts the queue, and reads every URL for that.
         let mut shape = QueueShape::default();
         let waiting = (0..self.known).filter(|n| self.waits(*n));
-        waiting.for_each(|n| shape.add(HOPS, self.priority(n)));
+        waiting.for_each(|n| shape.add(HOPS_MAX, self.priority(n)));
         meta::put_shape(&mut batch, &db, &shape);
         let row = u64::from(self.hosts) + known + 1;
         meta::put_serials(&mut batch, &db, &Serials { host: self.hosts, row, probe: 0 });
@@ -153,6 +153,13 @@ impl Shape {
         (n % self.hosts % 4) as u8 + 2
     }
 
+    /// Returns the links from a seed to a URL: the more the later it was found, so that no page
+    /// that waits leads nearer to what is known.
+    fn hops(self, n: u32) -> u16 {
+        let each = self.known / u32::from(HOPS_MAX) + 1;
+        if self.waits(n) { HOPS_MAX } else { 1 + (n / each) as u16 }
+    }
+
     fn put_url(self, batch: &mut Batch, db: &Db, n: u32) {
         let url = self.url(n);
         let print = url.fingerprint();
@@ -162,8 +169,8 @@ impl Shape {
         let record = UrlRecord {
             url: url.to_string(),
             via: Some(print),
-            path: "LLL".to_owned(),
-            hops: HOPS,
+            path: "L".repeat(usize::from(self.hops(n))),
+            hops: self.hops(n),
             hops_max: None,
             discovered: START,
             state: if self.waits(n) { UrlState::Queued(place) } else { done() },
@@ -177,8 +184,8 @@ impl Shape {
     }
 }
 
-/// Links from a seed to every URL.
-const HOPS: u16 = 3;
+/// Links from a seed to the URLs that wait, the farthest ones.
+const HOPS_MAX: u16 = 3;
 
 /// Returns the path of URL `n`.
 pub(crate) fn path(n: u32) -> String {

@@ -14,13 +14,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use self::measure::{Failed, Measuring};
 use super::admit::Admitted;
+use super::beside::{self, Differs};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
+use super::judge::Lasting;
 use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
 use crate::clock::Timestamp;
-use crate::content::{Change, Kept};
+use crate::content::{Change, Kept, WordSet};
 use crate::db::families::seen::{self, Known};
 use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
@@ -83,13 +85,20 @@ const CONTESTED_MAX: usize = 10_000;
 /// Sets of rules of which it is remembered how the pages have differed that they make one.
 const CHANGES_MAX: usize = 2_000;
 
+/// How many times as many words as those by which two looks at a page differ are more than chance.
+/// How many they are is known to within a quarter.
+const DIFFERS: f64 = 1.25;
+
+/// The same of what their forms say for good, 4 KiB each.
+const LASTING_MAX: usize = 500;
+
 /// Pages with parts that those whose words they have do not show, and one for so many without, from
 /// which on they are pages of their own.
 const PARTS_MIN: u32 = 3;
 const PARTS_SHARE: u32 = 4;
 
-/// Second looks at which pages of a site have kept their parts, after which it is taken to do so.
-const PARTS_KEPT_MIN: u32 = 2;
+/// Second looks at which pages of a site have shown the same, after which it is taken to do so.
+const KEPT_MIN: u32 = 2;
 
 /// Pairs of forms that both keep something back, as by a word to robots that holds for the links of
 /// a view, after which a form of that view that does stands for others by the same rule.
@@ -240,6 +249,10 @@ pub(in crate::crawl) struct Checks {
     came_before: HashMap<Fingerprint, Fingerprint>,
     /// How many pages with the words of the one that the same rules make them show its parts.
     parts: BTreeMap<Vec<RuleId>, Parts>,
+    /// What such pages show beside their text, of each kind.
+    beside: BTreeMap<Vec<RuleId>, [beside::Known; beside::KINDS]>,
+    /// What forms say for good on sites whose pages change at each look.
+    lasting: BTreeMap<Vec<RuleId>, Lasting>,
     /// Of each rule and view, what other forms of pages do that keep something back.
     kept_back: BTreeMap<(RuleId, u64), KeptBack>,
 }
@@ -271,11 +284,39 @@ impl KeptBack {
 struct Restless {
     /// Two for each page that changed, and less one for each that did not, within bounds.
     sum: i32,
-    /// Most words by which two looks at one page differed.
+    /// Most words by which two looks at one page differed, and all by which they have.
     words: u32,
-    /// Pages that showed other parts at a second look, and pages that did not.
-    parts_changed: u32,
-    parts_kept: u32,
+    all_words: u64,
+    /// Looks of which those are.
+    looks: u32,
+    /// Whether second looks show the same parts.
+    parts: Steadiness,
+    /// Whether they show the same of each kind beside the text.
+    beside: [Steadiness; beside::KINDS],
+}
+
+/// How many pages showed something else at a second look, and how many did not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Steadiness {
+    changed: u32,
+    kept: u32,
+}
+
+impl Steadiness {
+    fn note(&mut self, is_stable: bool) {
+        let count = if is_stable { &mut self.kept } else { &mut self.changed };
+        *count = count.saturating_add(1);
+    }
+
+    /// Returns true where what they show is a matter of chance.
+    fn are_of_chance(self) -> bool {
+        self.changed >= 2 && self.changed > self.kept
+    }
+
+    /// Returns true where they have always shown the same.
+    fn keep(self) -> bool {
+        self.kept >= KEPT_MIN && self.changed == 0
+    }
 }
 
 /// At how many second looks pages of a template had changed in their numbers alone, and at how many
@@ -518,6 +559,40 @@ impl Checks {
         Some(if are_many { Finding::Failed } else { Finding::Unclear })
     }
 
+    /// Returns true for an audit by these rules whose URL is to be looked at once more, since pages
+    /// of its site change at each look.
+    /// It is the more worth it the more words both pages differ by, in which next to all that
+    /// differ in some lasting way stand out.
+    pub(in crate::crawl) fn looks_at_form(
+        &mut self,
+        url: &CrawlUrl,
+        rules: &[RuleId],
+        differ_by: u32,
+    ) -> bool {
+        let known = self.restless.get(&url.site()).copied().unwrap_or_default();
+        let chance = known.all_words as f64 / f64::from(known.looks.max(1));
+        let differs = f64::from(differ_by) > DIFFERS * chance;
+        known.sum >= RESTLESS_MIN && self.lasting_of(rules).asks(differs)
+    }
+
+    /// Takes in what a form said at two looks, and what the page that these rules make it said in
+    /// between.
+    pub(in crate::crawl) fn note_lasting(
+        &mut self,
+        rules: &[RuleId],
+        said: &[WordSet; 2],
+        stands: &WordSet,
+    ) -> Option<Finding> {
+        self.lasting_of(rules).note(said, stands)
+    }
+
+    fn lasting_of(&mut self, rules: &[RuleId]) -> &mut Lasting {
+        if self.lasting.len() >= LASTING_MAX && !self.lasting.contains_key(rules) {
+            self.lasting.pop_first();
+        }
+        self.lasting.entry(rules.to_vec()).or_default()
+    }
+
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
     /// something back; returns true where they are not alike, and all before had been.
     pub(in crate::crawl) fn kept_back(&mut self, of: (RuleId, u64), is_alike: bool) -> bool {
@@ -547,21 +622,65 @@ impl Checks {
     /// Returns true for a URL of a site whose pages show other parts at each look, as pictures of
     /// chance.
     pub(in crate::crawl) fn has_parts_of_chance(&self, url: &CrawlUrl) -> bool {
-        let known = self.restless.get(&url.site()).copied().unwrap_or_default();
-        known.parts_changed >= 2 && known.parts_changed > known.parts_kept
+        self.restless.get(&url.site()).is_some_and(|known| known.parts.are_of_chance())
     }
 
     /// Returns true for a URL of a site whose pages have shown the same parts at each second look.
     fn keeps_parts(&self, url: &CrawlUrl) -> bool {
-        let known = self.restless.get(&url.site()).copied().unwrap_or_default();
-        known.parts_kept >= PARTS_KEPT_MIN && known.parts_changed == 0
+        self.restless.get(&url.site()).is_some_and(|known| known.parts.keep())
     }
 
     /// Notes whether a page showed the same parts at a second look.
     pub(in crate::crawl) fn parts_at_two_looks(&mut self, url: &CrawlUrl, is_stable: bool) {
-        let Some(known) = self.restless_of(url) else { return };
-        let count = if is_stable { &mut known.parts_kept } else { &mut known.parts_changed };
-        *count = count.saturating_add(1);
+        if let Some(known) = self.restless_of(url) {
+            known.parts.note(is_stable);
+        }
+    }
+
+    /// Returns true where it is worth a second look that a page shows something else of this kind
+    /// beside its text than the one that these rules make it.
+    pub(in crate::crawl) fn asks_beside(
+        &self,
+        url: &CrawlUrl,
+        rules: &[RuleId],
+        kind: usize,
+    ) -> bool {
+        let site = self.restless.get(&url.site());
+        let is_worth = |known: &[beside::Known; beside::KINDS]| known[kind].is_worth_a_look();
+        !site.is_some_and(|known| known.beside[kind].are_of_chance())
+            && (is_looked_at_twice(url) || self.beside.get(rules).is_none_or(is_worth))
+    }
+
+    /// Notes whether a page showed the same of this kind beside its text at a second look.
+    pub(in crate::crawl) fn beside_at_two_looks(
+        &mut self,
+        url: &CrawlUrl,
+        kind: usize,
+        is_stable: bool,
+    ) {
+        if let Some(known) = self.restless_of(url) {
+            known.beside[kind].note(is_stable);
+        }
+    }
+
+    /// Counts a page with the words of the one that these rules make it, given with its key, and
+    /// in what the two differ beside their text. Returns what that says, if it says something.
+    pub(in crate::crawl) fn note_beside(
+        &mut self,
+        rules: &[RuleId],
+        (url, key): (&CrawlUrl, &CrawlUrl),
+        differs: &Differs,
+    ) -> Option<Finding> {
+        let looks = self.restless.get(&url.site()).map(|known| known.beside).unwrap_or_default();
+        if self.beside.len() >= CHANGES_MAX && !self.beside.contains_key(rules) {
+            self.beside.pop_first();
+        }
+        let part = measure::own_part(url, key);
+        let kinds = self.beside.entry(rules.to_vec()).or_default().iter_mut().enumerate();
+        let said = kinds
+            .filter_map(|(kind, known)| known.note(part, differs.alone(kind), looks[kind].keep()));
+        // That it fails says more than that it is unclear.
+        said.reduce(|one, other| if other == Finding::Failed { other } else { one })
     }
 
     /// Notes what was the same at a second look at a page of a template.
@@ -596,6 +715,8 @@ impl Checks {
         let step = if is_stable { -1 } else { 2 };
         restless.sum = (restless.sum + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
         restless.words = restless.words.max(words);
+        restless.all_words += u64::from(words);
+        restless.looks += 1;
     }
 
     /// Returns what is known of a URL's site; `None` where too many others are.
@@ -709,7 +830,7 @@ impl State {
                 Some(Known::By(_)) => false,
             };
             if free {
-                self.know(batch, key, Known::By(url));
+                seen::put_by(batch, &self.db, key, url);
             }
         }
         Ok(())
@@ -726,10 +847,7 @@ impl State {
         own: Fingerprint,
     ) -> Result<Option<(Fingerprint, United)>, DbError> {
         let Some(Known::By(by)) = seen::get(&self.db, own)? else { return Ok(None) };
-        if !self.still_stands(by, own)? {
-            return Ok(None);
-        }
-        let Some(by) = self.stand_in(own, by)? else { return Ok(None) };
+        let Some(by) = self.still_stands(by, own)? else { return Ok(None) };
         let united = self.united_by(set, url, by)?;
         Ok((!united.all.is_empty()).then_some((by, united)))
     }

@@ -177,7 +177,6 @@ fn the_more_forms_of_a_page_are_hidden_the_fewer_are_audited() {
 #[test]
 fn what_two_rules_set_aside_comes_back_once() {
     use crate::crawl::readmit::tests::done;
-    use crate::db::families::seen::Known;
     use crate::dust::Sketch;
     let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
     let logs = tempfile::tempdir().unwrap();
@@ -191,7 +190,8 @@ fn what_two_rules_set_aside_comes_back_once() {
     for page in [&plain, &held] {
         let fetched = record(page, None, done(shown, false));
         urls::put(&mut batch, &state.db, page.fingerprint(), &fetched);
-        state.know(&mut batch, page.fingerprint(), Known::Itself);
+        let depth = (fetched.hops, fetched.hops_max);
+        seen::put_itself(&mut batch, &state.db, page.fingerprint(), depth);
     }
     hide(&mut batch, &state, &form, &plain, at.id);
     let how = Suppression { rules: vec![at.id.0, order.id.0], at: now };

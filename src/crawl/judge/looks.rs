@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::Audited;
 use crate::clock::Timestamp;
 use crate::content::{Kept, Vocabulary};
+use crate::crawl::beside::{Beside, KINDS};
 use crate::crawl::evidence::Marks;
 use crate::crawl::learn::{Asker, ProbeFlight};
 use crate::crawl::state::State;
@@ -62,6 +63,8 @@ pub(in crate::crawl) struct Look {
     pub(in crate::crawl) marks: Marks,
     /// Its words and numbers.
     pub(in crate::crawl) words: Option<Vocabulary>,
+    /// What stands beside its text.
+    pub(in crate::crawl) beside: Option<Beside>,
 }
 
 impl Look {
@@ -72,6 +75,7 @@ impl Look {
             shown,
             marks: facts.map(Marks::of).unwrap_or_default(),
             words: analysis.map(|analysis| analysis.vocabulary.clone()),
+            beside: facts.and_then(Beside::of),
         }
     }
 
@@ -212,8 +216,9 @@ impl State {
     ) -> Result<(), DbError> {
         let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
         let page = stands.fingerprint();
-        if let Some(look) = self.looks.lately(page, now) {
-            return self.tell_verified(told, &look, now);
+        // Between two looks at a form none that is older counts.
+        if let Some(look) = self.looks.lately(page, now).filter(|_| !told.looks_at_form) {
+            return self.verify(batch, told, &look, now);
         }
         let awaiting = self.looks.awaiting.entry(page).or_default();
         if awaiting.len() >= AWAITING_MAX {
@@ -231,7 +236,7 @@ impl State {
     }
 
     /// Returns true where a site is asked for its pages under other addresses.
-    fn asks_under_others(&mut self, site: &Site) -> bool {
+    pub(super) fn asks_under_others(&mut self, site: &Site) -> bool {
         self.configured.dust.validate.looks_past_caches
             && self.looks.manners_of(site).is_some_and(|manners| manners.answers())
     }
@@ -275,7 +280,7 @@ impl State {
             && let Some((shown, marks)) = self.evidence_at(page)?
             && let Some(manners) = self.looks.manners_of(&url.site())
         {
-            let known = Look { shown, marks, words: None };
+            let known = Look { shown, marks, words: None, beside: None };
             let next = manners.note(&known, &look, &under);
             tracing::debug!(%url, ?next, ?manners, "it was looked at again");
             let before = |look| Some(Box::new(look));
@@ -289,9 +294,23 @@ impl State {
         let waited = self.looks.end(page, &look, now);
         self.note_looks(&waited, &look);
         for audited in waited {
-            self.tell_verified(audited, &look, now)?;
+            self.verify(batch, audited, &look, now)?;
         }
         Ok(())
+    }
+
+    /// Judges an audit by what stands for its URL shows now, unless the URL is looked at again too.
+    fn verify(
+        &mut self,
+        batch: &mut Batch,
+        told: Audited,
+        look: &Look,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        match self.look_at_form(batch, told, look)? {
+            Some(told) => self.tell_verified(told, look, now),
+            None => Ok(()),
+        }
     }
 
     /// Notes how far a page was the same at a second look, once for all audits that waited for it.
@@ -313,6 +332,16 @@ impl State {
             let is_stable = look.marks.parts == Some(before);
             self.checks.parts_at_two_looks(&first.pair.0, is_stable);
         }
+        if !look.shown.is_page() || first.known.is_contradicted_by(look.shown) {
+            return;
+        }
+        // Once for each kind, whichever of the audits had doubts of it.
+        for kind in 0..KINDS {
+            let mut kept = waited.iter().map(|told| told.beside.kept_at(look.marks.beside)[kind]);
+            if let Some(is_stable) = kept.find_map(|kept| kept) {
+                self.checks.beside_at_two_looks(&first.pair.0, kind, is_stable);
+            }
+        }
     }
 
     /// Tells of the audits whose second look does not come to pass any more: their URLs were
@@ -324,13 +353,17 @@ impl State {
         for audited in std::mem::take(&mut self.looks.awaiting).into_values().flatten() {
             self.tell_unsettled(audited, now)?;
         }
+        // What stands for these was looked at.
+        for (audited, look) in std::mem::take(&mut self.forms).into_values() {
+            self.tell_verified(audited, &look, now)?;
+        }
         Ok(())
     }
 }
 
 /// Returns the first or the second address of a page that has one parameter more, which means
 /// nothing; `None` where it has such a one itself.
-fn other_address(page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
+pub(super) fn other_address(page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
     let drawn = xxh3_64_with_seed(page.as_str().as_bytes(), u64::from(is_second));
     let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
     let query = page.query().unwrap_or_default();
@@ -373,11 +406,12 @@ mod tests {
         let text = crate::dust::Text::Main(crate::dust::Sketch { mins: [7; 16], shingles: 99 });
         let shown = Fetched::Page { text, digest: Some(wording.into()), bag: None, junk: false };
         let wording = Some(Wording { whole: wording, masked_whole: wording, ..Wording::default() });
-        Look { shown, marks: Marks { parts: None, wording }, words: None }
+        let marks = Marks { wording, ..Marks::default() };
+        Look { shown, marks, words: None, beside: None }
     }
 
     fn no_page() -> Look {
-        Look { shown: Fetched::Gone, marks: Marks::default(), words: None }
+        Look { shown: Fetched::Gone, marks: Marks::default(), words: None, beside: None }
     }
 
     /// Lets a page be looked at that shows this under its own address, and that under the first and

@@ -8,13 +8,16 @@
 //! ones. Of several rules the one is blamed without which the page would be known, if that can be
 //! told.
 
+mod lasting;
 mod looks;
 
 use std::collections::BTreeSet;
 
+pub(super) use self::lasting::Lasting;
 pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
+use super::beside::{Beside, Differs, Sums};
 use super::checks::{Doubt, United};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
@@ -47,6 +50,8 @@ pub(super) struct Leads<'a> {
     pub(super) wording: Option<Wording>,
     /// Its words and numbers.
     pub(super) words: Option<&'a Vocabulary>,
+    /// What stands beside its text.
+    pub(super) beside: Option<&'a (Sums, Beside)>,
 }
 
 /// A URL that rules would have suppressed and that was fetched all the same.
@@ -68,6 +73,14 @@ pub(super) struct Audited {
     /// What the one that stands for it says, and this one, if that is not the same word for word;
     /// without numbers where these are likely those of a counter.
     wordings: Option<(Wording, Wording)>,
+    /// It is looked at once more too, after the one that stands for it.
+    looks_at_form: bool,
+    /// What that says, if it says something.
+    lasting: Option<Finding>,
+    /// In what it differs from the one that stands for it beside its text.
+    beside: Differs,
+    /// What stands beside its text, while a second look is awaited.
+    own_beside: Option<Beside>,
     /// What the one that stands for it says, all of it, and its template.
     stood: (Option<Wording>, u64),
     /// It says the same, word for word, but for numbers that change by themselves.
@@ -191,6 +204,11 @@ impl State {
         let wordings = marks.wording.zip(leads.wording).map(of_kept);
         let says_same = wordings.is_some_and(|(theirs, own)| theirs.change_to(&own).is_none());
         let wordings = wordings.filter(are_others);
+        let beside = marks.beside.zip(leads.beside).map(|(stood, (own, _))| {
+            let counts = |kind| self.checks.asks_beside(url, &rules, kind);
+            Differs::between(stood, *own, counts)
+        });
+        let beside = beside.unwrap_or_default();
         let pair = (rewritten, key.clone());
         let mut told = Audited {
             rules,
@@ -201,6 +219,10 @@ impl State {
             led_to,
             lacks,
             wordings,
+            looks_at_form: false,
+            lasting: None,
+            beside,
+            own_beside: None,
             stood: (marks.wording, template),
             says_same,
             words: None,
@@ -239,25 +261,39 @@ impl State {
                     false => says_other && self.checks.stands_still(url),
                 };
                 let may_tell = known.is_before_model() && audited.can_testify();
-                (asks || may_tell || told.lacks.is_some()).then_some(Doubt::LooksTwice)
+                let shows_other = told.lacks.is_some() || told.beside.asks();
+                (asks || may_tell || shows_other).then_some(Doubt::LooksTwice)
             }
+        };
+        // Where pages change at each look, a second one tells not more than what both say for good.
+        told.looks_at_form = is_own
+            && leads.words.is_some()
+            && doubt != Some(Doubt::IsOther)
+            && self.probes.len() < PROBES_MAX
+            && self.checks.looks_at_form(url, &told.rules, known.differing(audited));
+        let doubt = match doubt {
+            None | Some(Doubt::IsSame) if told.looks_at_form => Some(Doubt::LooksTwice),
+            doubt => doubt,
         };
         if doubt == Some(Doubt::LooksTwice) {
             let (has_wordings, lacks) = (told.wordings.is_some(), told.lacks.is_some());
+            let beside = told.beside;
             tracing::debug!(
-                %url, differs, is_other, is_distrusted, has_wordings, lacks, changes_by,
+                %url, differs, is_other, is_distrusted, has_wordings, lacks, ?beside, changes_by,
                 "what stands for it is looked at again"
             );
         }
         match doubt {
             Some(Doubt::LooksTwice) if self.probes.len() < PROBES_MAX => {
                 told.words = leads.words.cloned();
+                told.own_beside = leads.beside.map(|(_, beside)| beside.clone());
                 self.look_twice(batch, &record.url, told, now)?;
             }
             Some(Doubt::LooksTwice) => self.tell_unsettled(told, now)?,
             doubt => {
                 let found = (doubt == Some(Doubt::IsOther)).then_some(Finding::Failed);
-                self.tell_audited(Audited { lacks: None, ..told }, found, now)?;
+                let beside = Differs::default();
+                self.tell_audited(Audited { lacks: None, beside, ..told }, found, now)?;
             }
         }
         Ok(())
@@ -319,14 +355,21 @@ impl State {
     }
 
     /// Tells the miner of audits that agreed, and alone led to documents, that what they are audits
-    /// of would lose these; returns false where there are none.
-    pub(super) fn tell_led_to(&mut self, now: Timestamp) -> bool {
-        let forms = self.behind.take();
-        let any = !forms.is_empty();
-        for Form { rules, pair: (url, key), known } in forms {
+    /// of would lose these. Where they are few, more of what their rules hide is looked at. Returns
+    /// false where there are none.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn tell_led_to(&mut self, now: Timestamp) -> Result<bool, DbError> {
+        let (many, few) = (self.behind.take(), self.behind.take_few());
+        for Form { rules, pair: (url, key), by, .. } in &few {
+            self.note_failed(rules, (url, key), *by)?;
+        }
+        let any = !many.is_empty() || !few.is_empty();
+        for Form { rules, pair: (url, key), known, .. } in many {
             self.tell(Tell::Audited(rules, Box::new((url, key, known)), Finding::Failed, now));
         }
-        any
+        Ok(any)
     }
 
     /// Tells the miner of an audit: what it found, or what a comparison of both pages says.
@@ -355,14 +398,19 @@ impl State {
         if found == Finding::Same && self.is_seen_at_its_end_alone(&told)? {
             found = Finding::Unclear;
         }
-        let Audited { mut rules, pair, stands, audited, led_to, lacks, wordings, .. } = told;
-        let Audited { known, is_own, by, leads_on, .. } = told;
+        let Audited { mut rules, pair, mut stands, audited, led_to, lacks, wordings, .. } = told;
+        let Audited { known, is_own, by, leads_on, beside, lasting, .. } = told;
         if found == Finding::Same && is_put_off {
             found = Finding::Unclear;
         }
         // The pages of a book of pictures have the same words, and are not the same page.
         if found != Finding::Failed {
             let judged = self.checks.note_parts((&rules, &pair.0), lacks.is_some());
+            found = judged.unwrap_or(found);
+            found = lasting.unwrap_or(found);
+        }
+        if found != Finding::Failed {
+            let judged = self.checks.note_beside(&rules, (&pair.0, &pair.1), &beside);
             found = judged.unwrap_or(found);
         }
         if found == Finding::Failed && known.is_page() {
@@ -406,16 +454,23 @@ impl State {
         if found == Finding::Failed {
             self.note_failed(&rules, (&pair.0, &pair.1), by)?;
         }
+        if found == Finding::Same && !led_to.is_empty() {
+            let (rules, pair) = (rules.clone(), pair.clone());
+            self.behind.agreed(&led_to, &Form { rules, pair, by, known });
+        }
+        let set = self.rules.snapshot();
+        if found == Finding::Same
+            && let Some((theirs, stands)) = &mut stands
+        {
+            let url = &pair.0;
+            rules.retain(|one| !set.takes_from_both(*one, url, stands));
+            theirs.retain(|one| !set.takes_from_both(*one, stands, url));
+        }
         if found == Finding::Same {
             self.checks.note_agreed(&rules, by, (&pair.0, &pair.1));
-            if !led_to.is_empty() {
-                let (rules, pair) = (rules.clone(), pair.clone());
-                self.behind.agreed(&led_to, &Form { rules, pair, known });
-            }
         }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
-        let set = self.rules.snapshot();
         let proves = |(rules, stands): &(Vec<RuleId>, CrawlUrl)| {
             found == Finding::Same && set.must_prove(stands, rules)
         };
@@ -424,7 +479,9 @@ impl State {
             self.tell(Tell::Audited(rules, pair, found, now));
         }
         let (url, key) = pair;
-        self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
+        if !rules.is_empty() {
+            self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
+        }
         Ok(())
     }
 
@@ -577,7 +634,12 @@ impl State {
         Ok(if set.must_prove(stands, theirs) {
             Fault::Unknown
         } else if others < agreed {
-            Fault::Theirs(None)
+            // What is on trial counts pairs that were mined: they are alike in their main texts,
+            // and say nothing against what was proved.
+            match set.must_prove(url, rules) {
+                true => Fault::Unknown,
+                false => Fault::Theirs(None),
+            }
         } else if others < agreed.saturating_mul(FAR_BETTER) {
             Fault::Unknown
         } else {
@@ -616,6 +678,10 @@ impl State {
             // Where it shows others at each look, that says nothing.
             told.lacks = told.lacks.filter(|_| marks.parts == Some(before));
         }
+        let beside = told.own_beside.take().zip(look.beside.as_ref());
+        told.beside = beside.map_or_else(Differs::default, |(own, look)| {
+            told.beside.after(marks.beside, &own, look)
+        });
         let has_counter = self.checks.has_counter(told.stood.1);
         let changes_by = self.checks.changes_by(&told.pair.0);
         let both = look.words.as_ref().zip(told.words.as_ref());
@@ -682,7 +748,8 @@ impl State {
     fn tell_unsettled(&mut self, told: Audited, now: Timestamp) -> Result<(), DbError> {
         let is_other = told.known.is_contradicted_by(told.audited);
         let found = if is_other { Finding::Failed } else { Finding::Unclear };
-        self.tell_audited(Audited { lacks: None, wordings: None, ..told }, Some(found), now)
+        let (lacks, wordings, beside) = (None, None, Differs::default());
+        self.tell_audited(Audited { lacks, wordings, beside, ..told }, Some(found), now)
     }
 }
 

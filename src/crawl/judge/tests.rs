@@ -4,10 +4,10 @@ use super::*;
 use crate::content::{Bag, WordSet};
 use crate::crawl::checks::CONTESTED_FORMS;
 use crate::crawl::evidence::evidence;
+use crate::crawl::learn::Asker;
 use crate::crawl::learner::{Learner, Mind, Said};
 use crate::crawl::readmit::tests::{done, drop_parameter, open, record, url};
 use crate::db::MemoryEnv;
-use crate::db::families::seen::Known;
 use crate::dust::{Rule, RuleBook, RuleKind, Scope, Sketch, Source, Text};
 
 /// A page of these words.
@@ -38,6 +38,10 @@ fn audit_of(rule: RuleId, known: Fetched, audited: Fetched) -> Audited {
         led_to: Vec::new(),
         lacks: None,
         wordings: None,
+        looks_at_form: false,
+        lasting: None,
+        beside: Differs::default(),
+        own_beside: None,
         stood: (None, 0),
         says_same: false,
         words: None,
@@ -107,7 +111,7 @@ fn a_doubt_that_no_second_look_settles_proves_nothing() {
 
 impl From<(Fetched, Marks)> for Look {
     fn from((shown, marks): (Fetched, Marks)) -> Look {
-        Look { shown, marks, words: None }
+        Look { shown, marks, words: None, beside: None }
     }
 }
 
@@ -171,7 +175,7 @@ impl Bench {
         let mut batch = Batch::default();
         let row = record(&holder, None, became);
         urls::put(&mut batch, &state.db, holder.fingerprint(), &row);
-        state.know(&mut batch, key, Known::By(holder.fingerprint()));
+        seen::put_by(&mut batch, &state.db, key, holder.fingerprint());
         state.commit(batch, self.now).unwrap();
     }
 
@@ -242,6 +246,28 @@ fn a_pair_proves_the_rules_that_make_it_one_and_no_others() {
     assert_eq!(said, [(2, 0), (2, 0)]);
 }
 
+/// Two facets in either order are one list, which is not the one without them.
+#[test]
+fn what_both_forms_have_is_not_proved_by_a_pair_of_them() {
+    let site = url("http://a.example/").site();
+    let drops = |facet: &str| {
+        let (from, to) = (format!("facet={facet}&"), String::new());
+        let kind = RuleKind::Substring { from, to, at_start: false, at_end: false };
+        Rule::new(site.clone(), kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    };
+    let mut bench = Bench::of(["writer", "pages"].map(drops), |book, rules, now| {
+        for rule in rules {
+            assert!(book.enforce(rule.id, "as the test says", now));
+        }
+    });
+    let page = page(0..300);
+    bench.hold("http://a.example/d?facet=pages&facet=writer&id=8", done(page, false));
+    let of = bench.fetch("http://a.example/d?facet=writer&facet=pages&id=8", page, None);
+    assert_eq!(of, [(0, 0), (0, 0)]);
+    let of = bench.fetch("http://a.example/d?facet=pages&id=8", page, None);
+    assert_eq!(of, [(1, 0), (0, 0)], "only one of the two has it");
+}
+
 /// Of a session and a language both were doubted when the language mattered; of several such
 /// failures the rule fell that had agreed hundreds of times.
 #[test]
@@ -252,7 +278,7 @@ fn of_several_rules_the_one_is_blamed_without_which_the_page_is_known() {
     let mut batch = Batch::default();
     let row = record(&known, None, done(german, false));
     urls::put(&mut batch, &bench.state.db, known.fingerprint(), &row);
-    bench.state.know(&mut batch, known.fingerprint(), Known::Itself);
+    seen::put_itself(&mut batch, &bench.state.db, known.fingerprint(), (0, None));
     bench.state.commit(batch, bench.now).unwrap();
     let mut doubt = |form: &str, shown: Fetched| {
         bench.fetch(form, shown, None);
@@ -284,7 +310,7 @@ fn what_stands_for_a_page_by_a_rule_of_its_own_may_be_what_is_wrong() {
     for (page, shown) in [(&plain, new), (&holder, old)] {
         let row = record(page, None, done(shown, false));
         urls::put(&mut batch, &bench.state.db, page.fingerprint(), &row);
-        bench.state.know(&mut batch, page.fingerprint(), Known::Itself);
+        seen::put_itself(&mut batch, &bench.state.db, page.fingerprint(), (0, None));
     }
     bench
         .state
@@ -418,6 +444,93 @@ fn pages_with_the_same_words_and_new_parts_are_pages_of_their_own() {
     assert_eq!(pages(1, Some(1), one), (5, 0), "one that has some proves nothing");
 }
 
+/// The questions of a quiz stood in a form, other ones under each address, below one text: one of
+/// both was lost of each page.
+#[test]
+fn pages_with_other_things_beside_one_text_are_pages_of_their_own() {
+    let text = page(0..300);
+    // What each form shows beside the text, given its number, and what the page that stands for it
+    // shows there: when it was fetched, and when it is looked at again.
+    let forms = |own: &dyn Fn(u64) -> String, first: &str, again: &str| {
+        let holder = url("http://a.example/d?id=7");
+        let mut bench = Bench::new(holder.as_str(), done(text, false));
+        let shown = |words: &str| {
+            let sum = words.bytes().fold(1u32, |sum, byte| sum * 31 % 65_521 + u32::from(byte));
+            let marks = Marks { beside: Some([sum, 0, 0]), ..Marks::default() };
+            (marks, Beside::of_words(words))
+        };
+        let UrlState::Done(mut became) = done(text, false) else { panic!("it was fetched") };
+        became.evidence = evidence(&text, false, shown(first).0);
+        bench.hold(holder.as_str(), UrlState::Done(became));
+        for n in 0..8 {
+            let (marks, beside) = shown(&own(n));
+            let beside = marks.beside.zip(Some(beside));
+            let leads = Leads { beside: beside.as_ref(), ..Leads::default() };
+            bench.fetch_leading(&format!("http://a.example/d?id=7&sid={n}"), text, leads);
+            let (marks, beside) = shown(again);
+            bench.look_at(Look { beside: Some(beside), ..Look::from((text, marks)) });
+        }
+        bench.known()[0]
+    };
+    let page = "questions about apples";
+    let each = |n: u64| format!("questions about pear{n}");
+    let (agreed, against) = forms(&each, page, page);
+    assert!(agreed == 0 && against == 0, "each may be the only one of its kind: {agreed}");
+    assert_eq!(forms(&|_| page.to_owned(), page, page), (8, 0), "the same");
+    assert_eq!(forms(&|_| "questions in print".to_owned(), page, page), (7, 0), "a label");
+    assert_eq!(forms(&each, page, "questions about plums"), (8, 0), "others at each look");
+    assert_eq!(forms(&|_| "questions".to_owned(), page, page), (8, 0), "fewer");
+}
+
+/// Colours of one article were taken for one page, since another article of chance stood beside
+/// each at each look: by as many words two looks at one page differ.
+#[test]
+fn what_forms_say_for_good_tells_pages_apart_that_change_at_each_look() {
+    // What each form says beside the text, given its page; another teaser is at each look.
+    let forms = |own: &dyn Fn(u64) -> String| {
+        let mut looks = 0;
+        let mut shown = |page: u64, own: &str| {
+            looks += 1;
+            let text = page * 1_000..page * 1_000 + 100;
+            let teaser = (0..20).map(|n| 1_000_000 + looks * 100 + n);
+            let said = text.clone().chain(teaser.clone()).map(|n| format!("word{n}x"));
+            let said = format!("{} {own}", said.collect::<Vec<_>>().join(" "));
+            let words = Vocabulary { words: WordSet::of_text(&said), ..Vocabulary::default() };
+            let bag = Some(Bag::of(text.clone().chain(teaser)));
+            let text = Sketch::of_shingles(text).map_or(Text::Unknown, Text::Main);
+            let shown = Fetched::Page { text, digest: None, bag, junk: false };
+            Look { words: Some(words), ..Look::from((shown, Marks::default())) }
+        };
+        let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, "").shown, false));
+        let site = url("http://a.example/");
+        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, 40));
+        // Each page is asked for under its own address.
+        bench.state.configured.dust.validate.looks_past_caches = false;
+        for page in 1..20 {
+            let by = format!("http://a.example/d?id={page}");
+            bench.hold(&by, done(shown(page, "").shown, false));
+            let form = shown(page, &own(page));
+            let leads = Leads { words: form.words.as_ref(), ..Leads::default() };
+            bench.fetch_leading(&format!("{by}&sid=1"), form.shown, leads);
+            while let Some(number) = bench.state.probes.keys().next().copied() {
+                let asker = bench.state.probes.remove(&number).unwrap().asker;
+                let is_form = matches!(asker, Asker::Form(_));
+                let look = shown(page, if is_form { own(page) } else { String::new() }.as_str());
+                let mut batch = Batch::default();
+                bench.state.probe_came_to(&mut batch, asker, look, bench.now).unwrap();
+            }
+            bench.state.looks = Looks::default();
+        }
+        bench.known()[0]
+    };
+    assert_eq!(forms(&|_| String::new()), (19, 0), "the same");
+    let (agreed, against) = forms(&|_| "a view to print of this page".to_owned());
+    assert!(agreed >= 17 && against == 0, "a label: {agreed} {against}");
+    let colour = |page: u64| format!("colour{page} number{page}a stock{page}b size{page}c");
+    let (_, against) = forms(&colour);
+    assert!(against >= 2, "each has its own: {against}");
+}
+
 /// Returns the wording of a page with these numbers.
 fn says(page: u64, numbers: &[u64]) -> Wording {
     let figures = numbers.iter().sum::<u64>() as u32;
@@ -451,7 +564,7 @@ fn pages_that_differ_by_one_word_each_are_pages_of_their_own_where_they_stand_st
             let by = format!("http://a.example/d?id={page}");
             let (known, wording) = shown(page, page * 77, 0);
             let UrlState::Done(mut became) = done(known, false) else { panic!("a page") };
-            let marks = Marks { wording: Some(wording), parts: None };
+            let marks = Marks { wording: Some(wording), ..Marks::default() };
             became.evidence = evidence(&known, false, marks);
             bench.hold(&by, UrlState::Done(became));
             let moved = if moves { page as u32 * 999 } else { 0 };
@@ -459,7 +572,7 @@ fn pages_that_differ_by_one_word_each_are_pages_of_their_own_where_they_stand_st
             let leads = Leads { wording: Some(wording), ..Leads::default() };
             bench.fetch_leading(&format!("{by}&sid=1"), other, leads);
             let (again, wording) = shown(page, page * 77, if clock { page as u32 } else { 0 });
-            bench.look_at((again, Marks { wording: Some(wording), parts: None }));
+            bench.look_at((again, Marks { wording: Some(wording), ..Marks::default() }));
         }
         bench.known()[0]
     };
@@ -518,7 +631,7 @@ fn a_form_that_says_nothing_more_than_its_page_is_no_other_page() {
         let words = WordSet::of_text(&said.join(" "));
         let words = Some(Vocabulary { words, ..Vocabulary::default() });
         let shown = Fetched::Page { text: sketch, digest: None, bag, junk: false };
-        Look { shown, marks: Marks::default(), words }
+        Look { shown, marks: Marks::default(), words, beside: None }
     };
     // Which words stand around the text of each form; returns how many agreed and did not.
     let forms = |around: &dyn Fn(u64) -> std::ops::Range<u64>, leads_on: bool| {
@@ -550,7 +663,7 @@ fn pages_with_the_same_words_and_other_numbers_are_pages_of_their_own() {
         let words = page * 1_000..page * 1_000 + 300;
         let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
         let bag = Some(Bag::of(words.chain(numbers.iter().copied())));
-        let marks = Marks { wording: Some(says(page, numbers)), parts: None };
+        let marks = Marks { wording: Some(says(page, numbers)), ..Marks::default() };
         (Fetched::Page { text, digest: None, bag, junk: false }, marks)
     };
     let own = |page: u64| vec![page * 10, page * 10 + 1, page * 10 + 2];
@@ -598,8 +711,9 @@ fn other_figures_are_another_page_however_many_and_beside_a_counter() {
         };
         let words = set(&mut words.clone());
         let words = Some(Vocabulary { words, numbers: set(&mut numbers.iter().copied()) });
-        let marks = Marks { wording: Some(says(page, &numbers)), parts: None };
-        Look { shown: Fetched::Page { text, digest: None, bag, junk: false }, marks, words }
+        let marks = Marks { wording: Some(says(page, &numbers)), ..Marks::default() };
+        let shown = Fetched::Page { text, digest: None, bag, junk: false };
+        Look { shown, marks, words, beside: None }
     };
     // Whether forms show other figures, and whether there is a counter.
     let forms = |are_others: bool, is_counted: bool| {
@@ -657,7 +771,7 @@ fn rules_that_undo_each_other_are_not_proved_by_where_they_lead() {
             let mut batch = Batch::default();
             let row = record(&between, None, state);
             urls::put(&mut batch, &bench.state.db, between.fingerprint(), &row);
-            bench.state.know(&mut batch, between.fingerprint(), Known::Itself);
+            seen::put_itself(&mut batch, &bench.state.db, between.fingerprint(), (0, None));
             bench.state.commit(batch, bench.now).unwrap();
         }
         bench.fetch(&format!("{home}&sort=popular"), list, None)[0]
@@ -682,7 +796,7 @@ fn a_counter_on_each_page_asks_for_a_second_look_at_few_of_them() {
         let words = page * 1_000..page * 1_000 + 300;
         let text = Sketch::of_shingles(words.clone()).map_or(Text::Unknown, Text::Main);
         let bag = Some(Bag::of(words.chain([count])));
-        let marks = Marks { wording: Some(says(page, &[count])), parts: None };
+        let marks = Marks { wording: Some(says(page, &[count])), ..Marks::default() };
         (Fetched::Page { text, digest: None, bag, junk: false }, marks)
     };
     // Second looks at forty pages, and how many forms agreed.

@@ -34,20 +34,11 @@ impl Known {
     }
 }
 
-/// Returns what is known of several keys.
-///
-/// # Errors
-/// Returns what the database says.
-pub fn get_many(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Known>>, DbError> {
-    let found = get_many_deep(db, keys)?;
-    Ok(found.into_iter().map(|found| found.map(|(known, _)| known)).collect())
-}
-
 /// Returns what is known of several keys, with the depths of those that are known themselves.
 ///
 /// # Errors
 /// Returns what the database says.
-pub fn get_many_deep(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Deep>>, DbError> {
+pub fn get_many(db: &Db, keys: &[Fingerprint]) -> Result<Vec<Option<Deep>>, DbError> {
     let bytes: Vec<[u8; 16]> = keys.iter().map(|key| key.to_bytes()).collect();
     let values = db.get_many(Family::Seen, &bytes)?;
     let decode = |value: Vec<u8>| (known(&value), depth(&value));
@@ -82,12 +73,9 @@ pub fn put_itself(batch: &mut Batch, db: &Db, own: Fingerprint, (hops, hops_max)
     batch.put_raw(db, Family::Seen, &own.to_bytes(), &value);
 }
 
-/// Notes what is known of a key.
-pub fn put(batch: &mut Batch, db: &Db, key: Fingerprint, known: Known) {
-    match known {
-        Known::Itself => batch.put_raw(db, Family::Seen, &key.to_bytes(), &[]),
-        Known::By(by) => batch.put_raw(db, Family::Seen, &key.to_bytes(), &by.to_bytes()),
-    }
+/// Notes which URL stands for a key.
+pub fn put_by(batch: &mut Batch, db: &Db, key: Fingerprint, by: Fingerprint) {
+    batch.put_raw(db, Family::Seen, &key.to_bytes(), &by.to_bytes());
 }
 
 #[cfg(test)]
@@ -103,8 +91,9 @@ mod tests {
         let mut batch = Batch::default();
         put_itself(&mut batch, &db, keys[0], (300, None));
         put_itself(&mut batch, &db, keys[1], (2, Some(515)));
-        put(&mut batch, &db, keys[2], Known::Itself);
-        put(&mut batch, &db, keys[3], Known::By(keys[0]));
+        // As states of before have it.
+        batch.put_raw(&db, Family::Seen, &keys[2].to_bytes(), &[]);
+        put_by(&mut batch, &db, keys[3], keys[0]);
         db.commit(batch).unwrap();
         let want = [
             Some((Known::Itself, Some((300, None)))),
@@ -113,7 +102,7 @@ mod tests {
             Some((Known::By(keys[0]), None)),
             None,
         ];
-        assert_eq!(get_many_deep(&db, &keys).unwrap(), want);
+        assert_eq!(get_many(&db, &keys).unwrap(), want);
         assert_eq!(get(&db, keys[1]).unwrap(), Some(Known::Itself));
     }
 }

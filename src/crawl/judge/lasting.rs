@@ -1,0 +1,251 @@
+//! What a form says that lasts, where the pages of its site change at each look.
+//!
+//! Where a teaser or a quote of chance stands on each page, a page differs from itself by as many
+//! words as another page may differ from it, and no count tells the two apart. So the form is
+//! looked at once more after the page that stands for it: what it says both times, and what that
+//! page did not say in between, lasts. Words that other forms under the same rules have for their
+//! own too are a label, and those that went or came between two looks are of chance.
+
+use super::looks::other_address;
+use super::{Audited, Look};
+use crate::clock::Timestamp;
+use crate::content::{Vocabulary, WordSet};
+use crate::crawl::learn::{Asker, PROBES_MAX, ProbeFlight};
+use crate::crawl::state::State;
+use crate::db::{Batch, DbError};
+use crate::dust::Finding;
+use crate::url::Fingerprint;
+
+/// Words and numbers that are more than what two looks share by chance.
+const OWN_MIN: usize = 3;
+
+/// Of these, words that are kept of the texts, where these are long.
+const KEPT_MIN: usize = 2;
+
+/// Forms with such from which on that is no accident, and one for so many without.
+const OTHERS_MIN: u32 = 2;
+const OTHERS_SHARE: u32 = 12;
+
+/// Forms under the same rules that are all looked at twice; of those after them one in so many is,
+/// and all that differ by more words than pages do from themselves, while not so many looks have
+/// found nothing at all; up to the most.
+const ALL_OF: u32 = 3;
+const ONE_IN: u32 = 8;
+const IDLE_LOOKS: u32 = 12;
+const LOOKS_MAX: u32 = 32;
+
+/// Forms whose second look is awaited, and those of one site: one that rests for hours keeps them.
+const AWAITED_MAX: usize = 64;
+const OF_SITE_MAX: usize = 8;
+
+/// What is known of what forms say under the same rules.
+#[derive(Debug, Default)]
+pub(in crate::crawl) struct Lasting {
+    /// Words and numbers that forms have had for their own.
+    seen: WordSet,
+    /// Those of chance.
+    chance: WordSet,
+    /// Audits in which it was asked whether to look.
+    asked: u32,
+    /// Forms that were looked at twice, and said nothing of their own.
+    same: u32,
+    /// Those that did.
+    others: u32,
+}
+
+impl Lasting {
+    /// Returns true for an audit whose form is to be looked at twice; `differs` where it differs by
+    /// more words than pages of its site do from themselves.
+    pub(in crate::crawl) fn asks(&mut self, differs: bool) -> bool {
+        self.asked = self.asked.saturating_add(1);
+        let looks = self.same.saturating_add(self.others);
+        let is_worth_it = self.others > 0 || self.same < IDLE_LOOKS;
+        let is_drawn = differs && is_worth_it || self.asked.is_multiple_of(ONE_IN);
+        self.asked <= ALL_OF || looks < LOOKS_MAX && is_drawn
+    }
+
+    /// Takes in what a form said at two looks, the second one after the one that stands for it was
+    /// looked at. Returns what that says: nothing where that lasts of it which is no label.
+    pub(in crate::crawl) fn note(
+        &mut self,
+        [first, last]: &[WordSet; 2],
+        stands: &WordSet,
+    ) -> Option<Finding> {
+        // Where a page changes at each look, one that did not came from a cache.
+        if first == last {
+            return None;
+        }
+        self.chance = self.chance.union(&first.without(last)).union(&last.without(first));
+        let own = first.common(last).without(stands).without(&self.chance);
+        let new = own.without(&self.seen);
+        self.seen = self.seen.union(&own);
+        // Of a long text each word that is kept counts for several.
+        if new.len() < OWN_MIN || new.kept() < KEPT_MIN {
+            self.same = self.same.saturating_add(1);
+            return None;
+        }
+        self.others = self.others.saturating_add(1);
+        let is_page = self.others >= OTHERS_MIN && self.others * OTHERS_SHARE >= self.same;
+        Some(if is_page { Finding::Failed } else { Finding::Unclear })
+    }
+}
+
+/// Returns the words and the numbers of a page in one set.
+fn said_by(vocabulary: &Vocabulary) -> WordSet {
+    vocabulary.words.union(&vocabulary.numbers)
+}
+
+impl State {
+    /// Looks at a form once more, given what stands for it shows by now, if that was asked for and
+    /// can be; returns the audit where not, to be judged without.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn look_at_form(
+        &mut self,
+        batch: &mut Batch,
+        told: Audited,
+        look: &Look,
+    ) -> Result<Option<Audited>, DbError> {
+        let form = &told.pair.0;
+        let own = form.fingerprint();
+        let both_speak = told.words.is_some() && look.words.is_some();
+        let site = form.site();
+        let of_site = self.forms.values().filter(|(told, _)| told.pair.0.site() == site);
+        if !told.looks_at_form
+            || !both_speak
+            || told.known.is_contradicted_by(look.shown)
+            || of_site.count() >= OF_SITE_MAX
+            || self.forms.len() >= AWAITED_MAX
+            || self.probes.len() >= PROBES_MAX
+            || self.forms.contains_key(&own)
+        {
+            return Ok(Some(told));
+        }
+        // The page was looked at past caches: so is its form, or not at all.
+        let address = match self.asks_under_others(&site) {
+            false => form.clone(),
+            true => match other_address(form, false) {
+                Some(other) if self.may_be_probed(&other)? => other,
+                _ => return Ok(Some(told)),
+            },
+        };
+        self.forms.insert(own, (told, look.clone()));
+        let flight = ProbeFlight { asker: Asker::Form(own), hops: 0 };
+        self.enqueue_probe(batch, &address, flight)?;
+        Ok(None)
+    }
+
+    /// Takes in what a form showed at its second look, and judges its audit.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(in crate::crawl) fn form_looked_at(
+        &mut self,
+        own: Fingerprint,
+        later: &Look,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let Some((mut told, look)) = self.forms.remove(&own) else { return Ok(()) };
+        if let (Some(first), Some(stands), Some(last)) = (&told.words, &look.words, &later.words)
+            && later.shown.is_page()
+            && !told.audited.is_contradicted_by(later.shown)
+        {
+            let said = [first, last].map(said_by);
+            told.lasting = self.checks.note_lasting(&told.rules, &said, &said_by(stands));
+            tracing::debug!(url = %told.pair.0, found = ?told.lasting, "what it says lasts");
+        }
+        self.tell_verified(told, &look, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(words: &str) -> WordSet {
+        WordSet::of_text(words)
+    }
+
+    /// Returns what is said of forms of pages, each given by what it says for good; all have a
+    /// quote of chance besides.
+    fn says(forms: &[&str]) -> Vec<Option<Finding>> {
+        let mut lasting = Lasting::default();
+        let mut quotes = 0;
+        let mut quoted = |text: &str| {
+            quotes += 1;
+            let quote = (0..9).map(|n| format!("quote{quotes}word{n}"));
+            set(&format!("the text of a page {text} {}", quote.collect::<Vec<_>>().join(" ")))
+        };
+        let mut note = |form: &&str| {
+            let [first, stands, last] = [*form, "", *form].map(&mut quoted);
+            lasting.note(&[first, last], &stands)
+        };
+        forms.iter().map(&mut note).collect()
+    }
+
+    #[test]
+    fn what_a_form_says_at_both_looks_is_its_own_unless_others_say_it_too() {
+        let (failed, unclear) = (Some(Finding::Failed), Some(Finding::Unclear));
+        assert_eq!(says(&["", "", ""]), [None; 3], "the quotes are of chance");
+        assert_eq!(
+            says(&["red with 12 left", "", "green since last summer"]),
+            [unclear, None, failed]
+        );
+        assert_eq!(says(&["a view to print"; 4]), [unclear, None, None, None], "a label");
+        let labelled = ["a view to print", "a view to print of red bricks from Rome"];
+        assert_eq!(says(&labelled), [unclear, failed]);
+        assert_eq!(says(&["red", "blue", "green"]), [None; 3], "too few words");
+        let mut lasting = Lasting::default();
+        let page = |text: &str| set(&format!("the text {text}"));
+        let copy = [page("a teaser of a cache"), page("a teaser of a cache")];
+        assert_eq!(lasting.note(&copy, &page("")), None, "a copy that a cache holds");
+    }
+
+    /// Of a text of so many words one of eight is kept, which counts for eight.
+    #[test]
+    fn one_word_of_a_long_text_is_not_enough() {
+        let long = |from: u32, more: &str| {
+            let text: Vec<String> = (from..from + 700).map(|n| format!("word{n}")).collect();
+            set(&format!("{} {more}", text.join(" ")))
+        };
+        let is_kept = |word: &String| long(0, word) != long(0, "");
+        let names: Vec<String> =
+            (0..400).map(|n| format!("name{n}")).filter(is_kept).take(6).collect();
+        let note = |lasting: &mut Lasting, names: &[String], look: u32| {
+            let pages = [long(0, &names.join(" ")), long(look, &names.join(" "))];
+            lasting.note(&pages, &long(0, ""))
+        };
+        let mut lasting = Lasting::default();
+        assert_eq!(note(&mut lasting, &names[..1], 100), None);
+        assert_eq!(note(&mut lasting, &names[1..2], 100), None);
+        assert!(note(&mut lasting, &names[2..], 100).is_some());
+    }
+
+    /// One of three advertisements stands on each page: two looks in three show another one.
+    #[test]
+    fn what_comes_and_goes_is_of_chance_wherever_it_comes_again() {
+        let adverts = ["buy our blue bicycles", "eat more fresh fish", "learn to play music"];
+        let mut lasting = Lasting::default();
+        let page = |n: usize| set(&format!("some text {}", adverts[n % 3]));
+        let mut note =
+            |first, stands, last| lasting.note(&[page(first), page(last)], &page(stands));
+        assert_eq!((note(0, 1, 1), note(1, 0, 2)), (None, None));
+        for n in 0..3 {
+            assert_eq!(note(n, n + 1, n), None);
+        }
+    }
+
+    #[test]
+    fn the_first_forms_are_looked_at_and_then_some() {
+        let mut lasting = Lasting::default();
+        let asks: Vec<bool> = (0..16).map(|_| lasting.asks(false)).collect();
+        assert_eq!(asks.iter().filter(|asks| **asks).count(), 5);
+        assert!(asks[..3].iter().all(|asks| *asks));
+        assert!(lasting.asks(true), "it differs by more than chance does");
+        lasting.same = IDLE_LOOKS;
+        assert!(!lasting.asks(true), "as others did that said nothing of their own");
+        lasting.same = LOOKS_MAX;
+        assert!((0..40).all(|_| !lasting.asks(true)));
+    }
+}
