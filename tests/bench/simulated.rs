@@ -110,7 +110,11 @@ impl Shape {
         meta::put_serials(&mut batch, &db, &Serials { host: self.hosts, row, probe: 0 });
         db.commit(batch).expect("commits");
         db.sync().expect("syncs");
-        Disk { seen, all: per_url(&db) }
+        let disk = Disk { seen, all: per_url(&db) };
+        // So does a crawl keep what its scope is measured from; without that the first run after it
+        // looks for seeds among all URLs, as it does after an upgrade.
+        State::open(parts(dir, Arc::new(db)), START).expect("opens");
+        disk
     }
 
     fn in_batches(self, db: &Db, put: impl Fn(&mut Batch, u32)) {

@@ -72,6 +72,10 @@ const STEADY_MAX: i32 = -4;
 /// at twice itself.
 const STEADY_FOR_DISTRUSTED: i32 = -2;
 
+/// Second looks at pages of a site after which it is taken to change at each look where the sum is
+/// still between both: a few words of chance are sometimes the same.
+const UNDECIDED_LOOKS: u32 = 24;
+
 /// One in so many is looked at again all the same.
 const RESTLESS_EVERY: u64 = 16;
 
@@ -295,6 +299,14 @@ struct Restless {
     beside: [Steadiness; beside::KINDS],
 }
 
+impl Restless {
+    /// Returns true where pages of the site are taken to change at each look.
+    fn changes(self) -> bool {
+        let is_undecided = self.looks >= UNDECIDED_LOOKS && self.sum > STEADY_FOR_DISTRUSTED;
+        self.sum >= RESTLESS_MIN || is_undecided
+    }
+}
+
 /// How many pages showed something else at a second look, and how many did not.
 #[derive(Clone, Copy, Debug, Default)]
 struct Steadiness {
@@ -466,7 +478,7 @@ impl Checks {
         let restless = self.restless.get(&url.site()).copied().unwrap_or_default();
         match restless.sum {
             _ if is_looked_at_twice(url) => Doubt::LooksTwice,
-            RESTLESS_MIN.. if !is_other => Doubt::IsSame,
+            _ if restless.changes() && !is_other => Doubt::IsSame,
             ..=STEADY_FOR_DISTRUSTED if is_distrusted => Doubt::IsOther,
             _ => Doubt::LooksTwice,
         }
@@ -487,8 +499,9 @@ impl Checks {
     /// Returns true where so little is known of how far the pages of a site change by themselves
     /// that words which a page has for its own ask for a second look.
     pub(in crate::crawl) fn is_unknown(&self, url: &CrawlUrl) -> bool {
-        let sum = self.restless.get(&url.site()).map_or(0, |restless| restless.sum);
-        (STEADY_MAX + 1..RESTLESS_MIN).contains(&sum)
+        let restless = self.restless.get(&url.site()).copied().unwrap_or_default();
+        let is_between = (STEADY_MAX + 1..RESTLESS_MIN).contains(&restless.sum);
+        is_between && restless.looks < UNDECIDED_LOOKS
     }
 
     /// Takes in by which words a page of this text differs from another one that these rules make
@@ -572,7 +585,7 @@ impl Checks {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
         let chance = known.all_words as f64 / f64::from(known.looks.max(1));
         let differs = f64::from(differ_by) > DIFFERS * chance;
-        known.sum >= RESTLESS_MIN && self.lasting_of(rules).asks(differs)
+        known.changes() && self.lasting_of(rules).asks(differs)
     }
 
     /// Takes in what a form said at two looks, and what the page that these rules make it said in

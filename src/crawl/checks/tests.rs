@@ -476,3 +476,24 @@ fn second_looks_become_rare_where_they_say_the_same_each_time() {
     let looked = count(&checks, false, true, Doubt::LooksTwice);
     assert!((1..14).contains(&looked), "{looked} of 64 are looked at all the same");
 }
+
+/// A name and a clock on each page were the same at two of three looks, and so each audit of the
+/// site took a second look.
+#[test]
+fn a_site_between_both_is_taken_to_change_after_some_looks() {
+    let mut checks = Checks::default();
+    let page = urls().next().unwrap();
+    let looks = |checks: &mut Checks, changed: usize| {
+        for (n, url) in urls().take(24).enumerate() {
+            checks.looked_twice(&url, n % 3 >= changed, 4);
+        }
+    };
+    looks(&mut checks, 1);
+    assert!(!checks.is_unknown(&page) && !checks.has_stood_still(&page));
+    assert!(count(&checks, false, false, Doubt::IsSame) > 50);
+    // One that stands still for the most part does so.
+    let mut still = Checks::default();
+    looks(&mut still, 0);
+    assert!(still.stands_still(&page));
+    assert_eq!(count(&still, false, false, Doubt::IsSame), 0);
+}
