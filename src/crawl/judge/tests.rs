@@ -503,7 +503,7 @@ fn what_forms_say_for_good_tells_pages_apart_that_change_at_each_look() {
         };
         let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, "").shown, false));
         let site = url("http://a.example/");
-        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, 40));
+        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, 20));
         // Each page is asked for under its own address.
         bench.state.configured.dust.validate.looks_past_caches = false;
         for page in 1..20 {
