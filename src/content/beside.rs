@@ -37,22 +37,21 @@ impl Beside {
     /// Returns sums over the words and over the numbers: 0 where there are none, and the same for
     /// the same ones in any order.
     pub fn sums(&self) -> [u32; 2] {
-        let sum_of = |numbers: bool| {
-            let hashes = self.hashes.iter().filter(|hash| Words::is_number_hash(**hash) == numbers);
-            hashes.fold(0u32, |sum, hash| sum.wrapping_add(mix(*hash) as u32))
+        let sum_of = |hashes: Vec<u64>| {
+            hashes.into_iter().map(mix).fold(0u32, |sum, hash| sum.wrapping_add(hash as u32))
         };
-        [sum_of(false), sum_of(true)]
+        self.parted().map(sum_of)
     }
 
     /// Returns the words, and the numbers.
     pub fn sets(&self) -> [WordSet; 2] {
-        let set_of = |numbers: bool| {
-            let hashes = self.hashes.iter().copied();
-            WordSet::of_hashes(
-                hashes.filter(|hash| Words::is_number_hash(*hash) == numbers).collect(),
-            )
-        };
-        [set_of(false), set_of(true)]
+        self.parted().map(WordSet::of_hashes)
+    }
+
+    fn parted(&self) -> [Vec<u64>; 2] {
+        let (numbers, words) =
+            self.hashes.iter().copied().partition(|hash| Words::is_number_hash(*hash));
+        [words, numbers]
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
+use super::evidence::place_of;
 use super::visit::PageFacts;
 use crate::content::WordSet;
 use crate::dust::Finding;
@@ -45,11 +46,9 @@ pub(super) fn pictures(page: &CrawlUrl, links: &[extract::Link]) -> Vec<u64> {
         let query = link.url.query().filter(|_| link.kind.is_shown())?;
         let is_own = |part: &str| parameters(own).any(|known| known == part);
         let said = parameters(query).filter(|part| !is_own(part));
-        let place =
-            xxh3_64_with_seed(link.url.path().as_bytes(), xxh3_64(link.url.host_str().as_bytes()));
         said.map(|part| xxh3_64(part.as_bytes()))
             .reduce(|all, part| xxh3_64_with_seed(&part.to_le_bytes(), all))
-            .map(|said| xxh3_64_with_seed(&said.to_le_bytes(), place))
+            .map(|said| xxh3_64_with_seed(&said.to_le_bytes(), place_of(&link.url)))
     };
     links.iter().filter_map(hash_of).collect()
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::beside::{self, Sums};
-use super::discover::Link;
 use super::visit::PageFacts;
 use crate::content::{Analysis, Wording};
 use crate::dust::{Fetched, Sketch, Text};
 use crate::fetch::{Answer, Truncated};
 use crate::filter::Found;
+use crate::url::CrawlUrl;
 
 /// Bytes from which on a body that is no HTML says which document it is: `OK`, `[]` or an image of
 /// one pixel is what many answer with.
@@ -69,15 +69,16 @@ fn text_of(analysis: &Analysis) -> Text {
 /// Returns a hash of the parts that an HTML page shows, such as pictures: their addresses without
 /// the query, which is where sessions and counters stand, each once and in no order.
 fn parts_of(facts: &PageFacts) -> Option<u64> {
-    let place = |link: &Link| {
-        let url = &link.url;
-        xxh3_64_with_seed(url.path().as_bytes(), xxh3_64(url.host_str().as_bytes()))
-    };
     let parts = facts.links.iter().filter(|link| link.found == Found::Embed);
-    let mut places: Vec<u64> = parts.map(place).collect();
+    let mut places: Vec<u64> = parts.map(|link| place_of(&link.url)).collect();
     places.sort_unstable();
     places.dedup();
     facts.is_html.then(|| places.into_iter().fold(0, u64::wrapping_add))
+}
+
+/// Returns a hash of the host and the path of an address.
+pub(super) fn place_of(url: &CrawlUrl) -> u64 {
+    xxh3_64_with_seed(url.path().as_bytes(), xxh3_64(url.host_str().as_bytes()))
 }
 
 /// What tells pages of the same words apart.

@@ -87,7 +87,8 @@ pub(super) struct Pair {
 }
 
 impl State {
-    /// Tells the miner of a page, and of what it led to that is new.
+    /// Tells the miner of a page, given what it shows and by which marks it is told from others, and
+    /// of what it led to that is new.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -96,7 +97,7 @@ impl State {
         batch: &mut Batch,
         admitted: &Admitted,
         answer: &Answer,
-        (facts, fetched, news): (&PageFacts, Fetched, &News),
+        (facts, (fetched, marks), news): (&PageFacts, (Fetched, Marks), &News),
         now: Timestamp,
     ) -> Result<(), CrawlError> {
         if !self.learner.is_on() {
@@ -128,7 +129,6 @@ impl State {
             self.stood.remove(&waiting.fingerprint);
         } else if key.is_some() || self.is_compared(waiting.fingerprint) {
             let key = key.as_ref().unwrap_or(&waiting.url);
-            let marks = Marks::of(facts);
             let parts = marks.parts.filter(|_| news.has_parts);
             let (redirect, led_to) = (facts.redirect.as_ref(), &news.led_to[..]);
             let words = facts.analysis.as_ref().map(|analysis| &analysis.vocabulary);

@@ -396,7 +396,7 @@ impl State {
         if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
             self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
         }
-        self.learn(batch, admitted, answer, (facts, fetched, &news), now)?;
+        self.learn(batch, admitted, answer, (facts, (fetched, marks), &news), now)?;
         let shows_a_page = shows_a_page(&done);
         // One more form of what is known is no document, whatever the order of its words.
         let text = match (facts.repeats, &facts.near) {

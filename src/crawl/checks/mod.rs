@@ -509,22 +509,22 @@ impl Checks {
     /// say of these words.
     pub(in crate::crawl) fn note_words(
         &mut self,
-        rules: Vec<RuleId>,
+        rules: &[RuleId],
         text: Sketch,
         (change, changes_by): (Difference, u32),
     ) -> Words {
-        changes_of(&mut self.changes, rules).note(text, change, changes_by)
+        entry_of(&mut self.changes, rules, CHANGES_MAX).note(text, change, changes_by)
     }
 
     /// The same of pages that have one text among more other words than it has; nothing, where this
     /// is the first that differs in that way.
     pub(in crate::crawl) fn note_around(
         &mut self,
-        rules: Vec<RuleId>,
+        rules: &[RuleId],
         text: Sketch,
         (change, changes_by): (Change, u32),
     ) -> Option<Words> {
-        let known = changes_of(&mut self.around, rules);
+        let known = entry_of(&mut self.around, rules, CHANGES_MAX);
         let is_first = !known.have_any();
         let said = known.note(text, change.into(), changes_by);
         (!is_first).then_some(said)
@@ -544,8 +544,8 @@ impl Checks {
 
     /// Takes in that a page of this text has no words of its own beside the one that these rules
     /// make it.
-    pub(in crate::crawl) fn note_no_words(&mut self, rules: Vec<RuleId>, text: Sketch) {
-        changes_of(&mut self.changes, rules).note_same(text);
+    pub(in crate::crawl) fn note_no_words(&mut self, rules: &[RuleId], text: Sketch) {
+        entry_of(&mut self.changes, rules, CHANGES_MAX).note_same(text);
     }
 
     /// Counts a page with the words of the one that these rules make it, and whether it shows parts
@@ -558,10 +558,7 @@ impl Checks {
     ) -> Option<Finding> {
         // Where looks show the same parts, others are no chance, however few pages have them.
         let are_kept = self.keeps_parts(url);
-        if self.parts.len() >= CHANGES_MAX && !self.parts.contains_key(rules) {
-            self.parts.pop_first();
-        }
-        let known = self.parts.entry(rules.to_vec()).or_default();
+        let known = entry_of(&mut self.parts, rules, CHANGES_MAX);
         if !are_new {
             known.same = known.same.saturating_add(1);
             return None;
@@ -600,10 +597,7 @@ impl Checks {
     }
 
     fn lasting_of(&mut self, rules: &[RuleId]) -> &mut Lasting {
-        if self.lasting.len() >= LASTING_MAX && !self.lasting.contains_key(rules) {
-            self.lasting.pop_first();
-        }
-        self.lasting.entry(rules.to_vec()).or_default()
+        entry_of(&mut self.lasting, rules, LASTING_MAX)
     }
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
@@ -685,12 +679,11 @@ impl Checks {
         differs: &Differs,
     ) -> Option<Finding> {
         let looks = self.restless.get(&url.site()).map(|known| known.beside).unwrap_or_default();
-        if self.beside.len() >= CHANGES_MAX && !self.beside.contains_key(rules) {
-            self.beside.pop_first();
-        }
         let part = measure::own_part(url, key);
-        let kinds = self.beside.entry(rules.to_vec()).or_default().iter_mut().enumerate();
+        let kinds = entry_of(&mut self.beside, rules, CHANGES_MAX);
         let said = kinds
+            .iter_mut()
+            .enumerate()
             .filter_map(|(kind, known)| known.note(part, differs.alone(kind), looks[kind].keep()));
         // That it fails says more than that it is unclear.
         said.reduce(|one, other| if other == Finding::Failed { other } else { one })
@@ -1294,12 +1287,17 @@ fn is_looked_at_twice(url: &CrawlUrl) -> bool {
     xxh3_64(url.as_str().as_bytes()).is_multiple_of(RESTLESS_EVERY)
 }
 
-/// Returns what is known of how pages differ that these rules make one.
-fn changes_of(of: &mut BTreeMap<Vec<RuleId>, Changes>, rules: Vec<RuleId>) -> &mut Changes {
-    if of.len() >= CHANGES_MAX && !of.contains_key(&rules) {
+/// Returns what is known of pages that these rules make one; where so many sets of rules are known,
+/// the first is forgotten for it.
+fn entry_of<'a, T: Default>(
+    of: &'a mut BTreeMap<Vec<RuleId>, T>,
+    rules: &[RuleId],
+    max: usize,
+) -> &'a mut T {
+    if of.len() >= max && !of.contains_key(rules) {
         of.pop_first();
     }
-    of.entry(rules).or_default()
+    of.entry(rules.to_vec()).or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 //! page did not say in between, lasts. Words that other forms under the same rules have for their
 //! own too are a label, and those that went or came between two looks are of chance.
 
-use super::looks::other_address;
 use super::{Audited, Look};
 use crate::clock::Timestamp;
 use crate::content::{Vocabulary, WordSet};
@@ -122,13 +121,7 @@ impl State {
             return Ok(Some(told));
         }
         // The page was looked at past caches: so is its form, or not at all.
-        let address = match self.asks_under_others(&site) {
-            false => form.clone(),
-            true => match other_address(form, false) {
-                Some(other) if self.may_be_probed(&other)? => other,
-                _ => return Ok(Some(told)),
-            },
-        };
+        let Some(address) = self.address_past_caches(form)? else { return Ok(Some(told)) };
         self.forms.insert(own, (told, look.clone()));
         let flight = ProbeFlight { asker: Asker::Form(own), hops: 0 };
         self.enqueue_probe(batch, &address, flight)?;

@@ -9,8 +9,9 @@
 //!
 //! An address that is no page, or another one, says nothing. Nor does one that is answered with
 //! words of its own, the same under each such address, as a note that something is filtered. The
-//! page is looked at under its own address then; and all pages of its site are from then on where
-//! such words were met once, or two such addresses were no page.
+//! page is looked at under its own address then. Where such words were met once, or two such
+//! addresses were no page, the pages of the site are asked for with an empty parameter, by which
+//! even strict programs find them; and where that is no page either, under their own addresses.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -48,8 +49,8 @@ const MEANINGLESS: &str = "_";
 /// Numbers that it is given: ten digits, which hardly any text has.
 const NUMBERS: std::ops::Range<u64> = 1_000_000_000..10_000_000_000;
 
-/// Looks under other addresses that were no page, or another one, after which a site is not asked
-/// for such any more, where no more of them were the page.
+/// Looks under other addresses of one kind that were no page, or another one, after which a site is
+/// not asked for such any more, where no more of them were the page.
 const REFUSED_MAX: u32 = 2;
 
 /// Pages that differed under two other addresses, from which on one is enough to tell that pages of
@@ -93,26 +94,82 @@ impl Look {
     }
 }
 
+/// What makes another address of a page that means the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::crawl) enum Addition {
+    /// A parameter that means nothing.
+    #[default]
+    Parameter,
+    /// A separator with nothing after it, or a question mark where there is no query.
+    Separator,
+}
+
+impl Addition {
+    /// Returns what is added where this one does not serve.
+    fn next(self) -> Option<Addition> {
+        match self {
+            Addition::Parameter => Some(Addition::Separator),
+            Addition::Separator => None,
+        }
+    }
+
+    /// Returns the first or the second address of a page with this added; `None` where it has such
+    /// a parameter itself.
+    fn address_of(self, page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
+        let query = page.query().unwrap_or_default();
+        let separator = char::from(Separator::of(query));
+        let query = match self {
+            Addition::Parameter => {
+                if parameters(query).any(|part| name_of(part) == MEANINGLESS) {
+                    return None;
+                }
+                let drawn = xxh3_64_with_seed(page.as_str().as_bytes(), u64::from(is_second));
+                let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
+                match query {
+                    "" => format!("{MEANINGLESS}={number}"),
+                    query => format!("{query}{separator}{MEANINGLESS}={number}"),
+                }
+            }
+            Addition::Separator => {
+                // A question mark alone makes another address of a page without a query.
+                let mut query = query.to_owned();
+                let separators = u32::from(page.query().is_some()) + u32::from(is_second);
+                query.extend((0..separators).map(|_| separator));
+                query
+            }
+        };
+        let mut other = page.as_url().clone();
+        other.set_query(Some(&query));
+        CrawlUrl::from_url(other).ok()
+    }
+}
+
 /// Under which address a page is looked at.
 #[derive(Clone, Debug)]
 pub(in crate::crawl) enum Under {
-    /// Its own, after it had shown this under another one.
-    Own(Option<Box<Look>>),
+    /// Its own, after it had shown this with something added.
+    Own(Option<(Addition, Box<Look>)>),
     /// One that should mean the same, after it had shown this under another such one.
-    Other(Option<Box<Look>>),
+    Other(Addition, Option<Box<Look>>),
 }
 
-/// How a site answers to addresses of its pages with a parameter that means nothing.
-#[derive(Clone, Copy, Debug, Default)]
+/// How a site answers to addresses of its pages that should mean the same.
+#[derive(Clone, Copy, Debug)]
 struct Manners {
+    /// What makes such addresses; `None` where nothing does.
+    addition: Option<Addition>,
     /// Such looks that were the page.
     answered: u32,
     /// Such looks that were not, while the page was what it had been.
     refused: u32,
     /// Pages that said other words under each of two such addresses.
     changing: u32,
-    /// Such addresses have words of their own, which the page has not.
-    is_misleading: bool,
+}
+
+impl Default for Manners {
+    fn default() -> Self {
+        Manners::by(Some(Addition::default()))
+    }
 }
 
 /// What follows from a look.
@@ -127,40 +184,55 @@ enum Next {
 }
 
 impl Manners {
-    fn answers(&self) -> bool {
-        !self.is_misleading && (self.refused < REFUSED_MAX || self.refused <= self.answered)
+    /// Returns what is known of addresses that this makes, before one was asked for.
+    fn by(addition: Option<Addition>) -> Manners {
+        Manners { addition, answered: 0, refused: 0, changing: 0 }
     }
 
     /// Takes in a look, given what is known of the page.
     fn note(&mut self, known: &Look, look: &Look, under: &Under) -> Next {
         match under {
             Under::Own(before) => {
-                let Some(before) = before.as_ref().filter(|_| look.may_be(known)) else {
-                    return Next::Known;
-                };
-                // That nothing answers is no answer.
-                if !before.may_be(known) {
-                    self.refused += u32::from(before.shown != Fetched::Unavailable);
-                } else if look.says_what(known) {
-                    self.is_misleading = true;
+                if let Some((addition, before)) = before.as_ref().filter(|_| look.may_be(known)) {
+                    self.note_own(*addition, before, known, look);
                 }
                 Next::Known
             }
-            Under::Other(_) if !look.may_be(known) => Next::Own,
-            Under::Other(before) => {
-                self.answered += 1;
+            Under::Other(..) if !look.may_be(known) => Next::Own,
+            Under::Other(addition, before) => {
+                let is_current = self.addition == Some(*addition);
+                self.answered += u32::from(is_current);
                 match before {
                     _ if look.says_what(known) => Next::Known,
                     // Either it was edited, or such addresses have words of their own.
                     Some(before) if look.says_what(before) => Next::Own,
                     Some(_) => {
-                        self.changing += 1;
+                        self.changing += u32::from(is_current);
                         Next::Known
                     }
-                    None if self.changing >= CHANGING_MIN => Next::Known,
+                    None if is_current && self.changing >= CHANGING_MIN => Next::Known,
                     None => Next::Other,
                 }
             }
+        }
+    }
+
+    /// Takes in that a page shows itself under its own address, and had shown `before` under one
+    /// that this addition made.
+    fn note_own(&mut self, addition: Addition, before: &Look, known: &Look, look: &Look) {
+        // Looks may be under way when it is found that such addresses do not serve.
+        if self.addition != Some(addition) {
+            return;
+        }
+        let mut is_misleading = false;
+        if before.may_be(known) {
+            is_misleading = look.says_what(known);
+        } else {
+            // That nothing answers is no answer.
+            self.refused += u32::from(before.shown != Fetched::Unavailable);
+        }
+        if is_misleading || self.refused >= REFUSED_MAX && self.refused > self.answered {
+            *self = Manners::by(addition.next());
         }
     }
 }
@@ -226,19 +298,36 @@ impl State {
         }
         awaiting.push(told);
         if awaiting.len() == 1 {
-            let under = match self.asks_under_others(&stands.site()) {
-                true => Under::Other(None),
-                false => Under::Own(None),
-            };
+            let addition = self.addition_for(&stands.site());
+            let under = addition.map_or(Under::Own(None), |addition| Under::Other(addition, None));
             self.ask_again(batch, &stands, under)?;
         }
         Ok(())
     }
 
-    /// Returns true where a site is asked for its pages under other addresses.
-    pub(super) fn asks_under_others(&mut self, site: &Site) -> bool {
-        self.configured.dust.validate.looks_past_caches
-            && self.looks.manners_of(site).is_some_and(|manners| manners.answers())
+    /// Returns what is added to addresses of a site so that its pages come past caches, if it is
+    /// asked for them so.
+    fn addition_for(&mut self, site: &Site) -> Option<Addition> {
+        let looks_past_caches = self.configured.dust.validate.looks_past_caches;
+        self.looks.manners_of(site).filter(|_| looks_past_caches)?.addition
+    }
+
+    /// Returns the address under which a page comes past caches, which is its own where its site is
+    /// not asked for others; `None` where that may not be asked for.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn address_past_caches(
+        &mut self,
+        page: &CrawlUrl,
+    ) -> Result<Option<CrawlUrl>, DbError> {
+        let Some(addition) = self.addition_for(&page.site()) else {
+            return Ok(Some(page.clone()));
+        };
+        match addition.address_of(page, false) {
+            Some(other) if self.may_be_probed(&other)? => Ok(Some(other)),
+            _ => Ok(None),
+        }
     }
 
     fn ask_again(
@@ -248,7 +337,7 @@ impl State {
         under: Under,
     ) -> Result<(), DbError> {
         let other = match &under {
-            Under::Other(before) => other_address(page, before.is_some()),
+            Under::Other(addition, before) => addition.address_of(page, before.is_some()),
             Under::Own(_) => None,
         };
         let other = match other {
@@ -257,7 +346,7 @@ impl State {
         };
         let (url, under) = match (other, under) {
             (Some(other), under) => (other, under),
-            (None, Under::Other(_)) => (page.clone(), Under::Own(None)),
+            (None, Under::Other(..)) => (page.clone(), Under::Own(None)),
             (None, own) => (page.clone(), own),
         };
         let asker = Asker::Audit(page.fingerprint(), under);
@@ -283,11 +372,13 @@ impl State {
             let known = Look { shown, marks, words: None, beside: None };
             let next = manners.note(&known, &look, &under);
             tracing::debug!(%url, ?next, ?manners, "it was looked at again");
-            let before = |look| Some(Box::new(look));
-            match next {
-                Next::Known => {}
-                Next::Other => return self.ask_again(batch, &url, Under::Other(before(look))),
-                Next::Own => return self.ask_again(batch, &url, Under::Own(before(look))),
+            if let (Under::Other(addition, _), Next::Other | Next::Own) = (&under, next) {
+                let before = Box::new(look);
+                let under = match next {
+                    Next::Other => Under::Other(*addition, Some(before)),
+                    _ => Under::Own(Some((*addition, before))),
+                };
+                return self.ask_again(batch, &url, under);
             }
         }
         self.note_second_look(batch, page, (look.shown, look.marks))?;
@@ -361,24 +452,6 @@ impl State {
     }
 }
 
-/// Returns the first or the second address of a page that has one parameter more, which means
-/// nothing; `None` where it has such a one itself.
-pub(super) fn other_address(page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
-    let drawn = xxh3_64_with_seed(page.as_str().as_bytes(), u64::from(is_second));
-    let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
-    let query = page.query().unwrap_or_default();
-    if parameters(query).any(|part| name_of(part) == MEANINGLESS) {
-        return None;
-    }
-    let between = match query {
-        "" => String::new(),
-        query => format!("{query}{}", Separator::of(query)),
-    };
-    let mut other = page.as_url().clone();
-    other.set_query(Some(&format!("{between}{MEANINGLESS}={number}")));
-    CrawlUrl::from_url(other).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -388,7 +461,7 @@ mod tests {
     #[test]
     fn an_address_that_means_the_same_has_one_parameter_more() {
         let other = |page: &str, is_second| {
-            let address = other_address(&url(page), is_second)?;
+            let address = Addition::Parameter.address_of(&url(page), is_second)?;
             let query = address.query().unwrap_or_default().to_owned();
             let (before, number) = query.rsplit_once("_=").unwrap();
             assert!(NUMBERS.contains(&number.parse().unwrap()), "{query}");
@@ -400,6 +473,20 @@ mod tests {
         assert_eq!(other("http://a.example/p?a=1;b=2", false).unwrap().0, "a=1;b=2;");
         assert_ne!(other(page, false), other(page, true));
         assert_eq!(other("http://a.example/p?_=1", false), None);
+    }
+
+    #[test]
+    fn an_address_that_means_the_same_has_an_empty_parameter_more() {
+        let others = |page: &str| {
+            [false, true].map(|is_second| {
+                let other = Addition::Separator.address_of(&url(page), is_second).unwrap();
+                other.as_str().strip_prefix("http://a.example").unwrap().to_owned()
+            })
+        };
+        assert_eq!(others("http://a.example/p"), ["/p?", "/p?&"]);
+        assert_eq!(others("http://a.example/p?"), ["/p?&", "/p?&&"]);
+        assert_eq!(others("http://a.example/p?a=1&b=2"), ["/p?a=1&b=2&", "/p?a=1&b=2&&"]);
+        assert_eq!(others("http://a.example/p?a=1;b=2"), ["/p?a=1;b=2;", "/p?a=1;b=2;;"]);
     }
 
     fn look(wording: u32) -> Look {
@@ -415,20 +502,36 @@ mod tests {
     }
 
     /// Lets a page be looked at that shows this under its own address, and that under the first and
-    /// the second other one; returns what is known in the end, and how many looks it took.
+    /// the second other one with any addition; returns what is known in the end, and how many looks
+    /// it took.
     fn looked(manners: &mut Manners, known: &Look, own: Look, others: [Look; 2]) -> (Look, u32) {
-        let first = if manners.answers() { Under::Other(None) } else { Under::Own(None) };
-        let (mut under, mut looks) = (first, 0);
+        looked_with(manners, known, &own, |_, is_second| others[usize::from(is_second)].clone())
+    }
+
+    /// The same, given what it shows with an addition, under the first or the second such address.
+    fn looked_with(
+        manners: &mut Manners,
+        known: &Look,
+        own: &Look,
+        others: impl Fn(Addition, bool) -> Look,
+    ) -> (Look, u32) {
+        let first = manners.addition.map(|addition| Under::Other(addition, None));
+        let (mut under, mut looks) = (first.unwrap_or(Under::Own(None)), 0);
         loop {
             let look = match &under {
                 Under::Own(_) => own.clone(),
-                Under::Other(before) => others[usize::from(before.is_some())].clone(),
+                Under::Other(addition, before) => others(*addition, before.is_some()),
             };
             looks += 1;
-            under = match manners.note(known, &look, &under) {
-                Next::Known => return (look, looks),
-                Next::Other => Under::Other(Some(Box::new(look))),
-                Next::Own => Under::Own(Some(Box::new(look))),
+            let next = manners.note(known, &look, &under);
+            under = match (next, under) {
+                (Next::Other, Under::Other(addition, _)) => {
+                    Under::Other(addition, Some(Box::new(look)))
+                }
+                (Next::Own, Under::Other(addition, _)) => {
+                    Under::Own(Some((addition, Box::new(look))))
+                }
+                _ => return (look, looks),
             };
         }
     }
@@ -457,7 +560,10 @@ mod tests {
     fn words_that_all_other_addresses_have_say_nothing_of_the_page() {
         let mut manners = Manners::default();
         let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
-        assert!(looks == 3 && shown.says_what(&look(1)) && !manners.answers());
+        assert!(looks == 3 && shown.says_what(&look(1)));
+        assert_eq!(manners.addition, Some(Addition::Separator), "others may have none");
+        let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
+        assert!(looks == 3 && shown.says_what(&look(1)) && manners.addition.is_none());
         let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
         assert!(looks == 1 && shown.says_what(&look(1)), "they are not asked for any more");
     }
@@ -466,13 +572,14 @@ mod tests {
     fn a_page_that_was_edited_says_nothing_of_other_addresses() {
         let mut manners = Manners::default();
         let (shown, looks) = looked(&mut manners, &look(1), look(2), [look(2), look(2)]);
-        assert!(looks == 3 && shown.says_what(&look(2)) && manners.answers());
+        assert!(looks == 3 && shown.says_what(&look(2)));
+        assert_eq!(manners.addition, Some(Addition::Parameter));
     }
 
     #[test]
-    fn a_site_that_knows_no_other_addresses_is_asked_for_two() {
+    fn a_site_that_knows_no_other_addresses_is_asked_for_two_of_each_kind() {
         let mut manners = Manners::default();
-        for expected in [2, 2, 1, 1] {
+        for expected in [2, 2, 2, 2, 1, 1] {
             let (shown, looks) = looked(&mut manners, &look(1), look(1), [no_page(), no_page()]);
             assert!(looks == expected && shown.says_what(&look(1)), "{looks}");
         }
@@ -481,6 +588,34 @@ mod tests {
         for _ in 0..3 {
             looked(&mut manners, &look(1), no_page(), [no_page(), no_page()]);
         }
-        assert!(manners.answers());
+        assert_eq!(manners.addition, Some(Addition::Parameter));
+    }
+
+    /// Copies of a cache had another counter for each address, and a parameter that the site did
+    /// not know was no page of it: its counters stood still, and all forms were other pages.
+    #[test]
+    fn what_changes_with_the_address_of_a_strict_site_changes() {
+        let mut manners = Manners::default();
+        let shown = |addition, is_second| match (addition, is_second) {
+            (Addition::Parameter, _) => no_page(),
+            (Addition::Separator, false) => look(2),
+            (Addition::Separator, true) => look(3),
+        };
+        let mut looks = (0..6).map(|_| {
+            let (shown, looks) = looked_with(&mut manners, &look(1), &look(1), shown);
+            (shown.says_what(&look(1)), looks)
+        });
+        let expected = [(true, 2), (true, 2), (false, 2), (false, 2), (false, 1), (false, 1)];
+        assert_eq!(looks.by_ref().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_look_that_was_under_way_says_nothing_of_another_addition() {
+        let mut manners = Manners::by(Some(Addition::Separator));
+        for _ in 0..3 {
+            let before = Some((Addition::Parameter, Box::new(no_page())));
+            manners.note(&look(1), &look(1), &Under::Own(before));
+        }
+        assert_eq!(manners.addition, Some(Addition::Separator));
     }
 }

@@ -502,7 +502,7 @@ impl State {
             let is_around = known.has_text_but_title(audited) && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
-            let said = self.checks.note_around(all.clone(), text, change);
+            let said = self.checks.note_around(&all, text, change);
             tracing::debug!(%url, ?said, "it differs around its text");
             match said {
                 Some(Words::Label) => found = Finding::Same,
@@ -517,7 +517,7 @@ impl State {
         if self.checks.has_stood_still(url)
             && let Some((text, difference)) = difference
         {
-            let said = self.checks.note_words(all, text, (difference, changes_by));
+            let said = self.checks.note_words(&all, text, (difference, changes_by));
             tracing::debug!(%url, ?said, "it differs on a site that stands still");
             return match said {
                 Words::Label => found,
@@ -529,7 +529,7 @@ impl State {
         let Some(text) = known.text().filter(|_| found == Finding::Same) else { return found };
         let Some(change) = known.own_words(audited, changes_by) else {
             if told.wordings.is_none() {
-                self.checks.note_no_words(all, text);
+                self.checks.note_no_words(&all, text);
             }
             return found;
         };
@@ -538,7 +538,7 @@ impl State {
         let is_much =
             known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
         let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
-        let said = self.checks.note_words(all, text, (Difference::from(change), changes_by));
+        let said = self.checks.note_words(&all, text, (Difference::from(change), changes_by));
         tracing::debug!(%url, ?said, is_much, is_beside, "it has words of its own");
         match said {
             Words::Label => Finding::Same,
