@@ -87,8 +87,8 @@ pub(super) struct Pair {
 }
 
 impl State {
-    /// Tells the miner of a page, given what it shows and by which marks it is told from others, and
-    /// of what it led to that is new.
+    /// Tells the miner of a page, given what it shows and by which marks it is told from others,
+    /// and of what it led to that is new.
     ///
     /// # Errors
     /// Returns what the database says.

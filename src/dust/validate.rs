@@ -48,9 +48,9 @@ pub struct Settings {
     pub probes_on_request: u32,
     /// Whether a page that is looked at again, since one of its forms is another text, is asked for
     /// with one parameter more that means nothing (`_=`, or an empty one where its site refuses
-    /// that), so that no cache has it. Else it is asked for under its own address alone, and where a
-    /// cache keeps a copy for each address, what these copies say by chance refutes rules that are
-    /// right.
+    /// that), so that no cache has it. Else it is asked for under its own address alone, and where
+    /// a cache keeps a copy for each address, what these copies say by chance refutes rules that
+    /// are right.
     pub looks_past_caches: bool,
     /// Documents that prove a rule in a crawl that enforces rules, where nothing is probed: each
     /// was fetched under two URLs of one key. Rules that were proved elsewhere or that the site
