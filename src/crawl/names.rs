@@ -18,27 +18,24 @@ use crate::url::Host;
 /// Lookups ahead of their need that are under way at once; the next second brings more.
 pub(super) const AHEAD_MAX: usize = 64;
 
-/// A name that was looked up outside a visit.
+/// A name that is looked up outside a visit.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct Lookup {
     pub(super) host: Host,
     /// The host that waits for its group to be known.
     pub(super) group_of: Option<HostId>,
-    /// Its addresses; `None` if it has none to connect to.
-    pub(super) addresses: Option<Vec<IpAddr>>,
 }
 
 /// Looks a name up outside a visit, so that its host's group is known or no fetch has to wait.
+/// Returns its addresses; `None` if it has none to connect to.
 pub(super) async fn look_up<R: Resolve, F, S: Store>(
     edge: Arc<Edge<R, F, S>>,
     host: Host,
-    group_of: Option<HostId>,
     keep: bool,
-) -> Looked {
+) -> Option<Vec<IpAddr>> {
     // What the archive has to say meets the next visit, which can end the crawl.
     let resolved = resolve(&edge, &host, keep).await.ok();
-    let addresses = resolved.and_then(Result::ok).map(|resolved| resolved.addresses);
-    Looked { host, group_of, addresses }
+    resolved.and_then(Result::ok).map(|resolved| resolved.addresses)
 }
 
 /// Resolves a name; an answer that came from a name server is archived, if `keep` says so.
@@ -70,13 +67,18 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn looked_up(&mut self, looked: Looked, now: Timestamp) -> Result<(), CrawlError> {
-        if let Some(id) = looked.group_of {
-            self.group_found(id, looked.addresses.as_ref().and_then(|all| all.first()), now)?;
+    pub(super) fn looked_up(
+        &mut self,
+        lookup: &Lookup,
+        addresses: Option<&[IpAddr]>,
+        now: Timestamp,
+    ) -> Result<(), CrawlError> {
+        if let Some(id) = lookup.group_of {
+            self.group_found(id, addresses.and_then(|all| all.first()), now)?;
         }
-        let Some(addresses) = looked.addresses else { return Ok(()) };
+        let Some(addresses) = addresses else { return Ok(()) };
         let mut batch = Batch::default();
-        self.note_addresses(&mut batch, &looked.host, &addresses, now)?;
+        self.note_addresses(&mut batch, &lookup.host, addresses, now)?;
         self.commit(batch, now)
     }
 

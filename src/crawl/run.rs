@@ -1,6 +1,7 @@
 //! The loop.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::admit::Admitted;
 use super::discover::SeedUrl;
 use super::edge::{Edge, Store};
 use super::error::CrawlError;
-use super::names::{self, AHEAD_MAX, Looked};
+use super::names::{self, AHEAD_MAX, Lookup};
 use super::obey::Command;
 use super::remaining::{Known, Survey};
 use super::snapshot::{Brake, Remaining, Snapshot};
@@ -128,7 +129,8 @@ pub struct Crawl<R, F, S> {
     visits: JoinSet<Result<Visit, VisitError>>,
     pub(super) flights: HashMap<Id, Admitted>,
     /// Names that are looked up before their hosts are due.
-    lookups: JoinSet<Looked>,
+    lookups: JoinSet<Option<Vec<IpAddr>>>,
+    looking_up: HashMap<Id, Lookup>,
     /// Visits whose records come after one that is not settled yet, by the archive's order.
     pub(super) held: BTreeMap<u64, (Admitted, Visit)>,
     next_record: u64,
@@ -167,6 +169,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
             visits: JoinSet::new(),
             flights: HashMap::new(),
             lookups: JoinSet::new(),
+            looking_up: HashMap::new(),
             held: BTreeMap::new(),
             next_record: 0,
             rates: VecDeque::new(),
@@ -251,11 +254,7 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
                     None => open = false,
                 },
                 _ = tick.tick() => self.tick().await?,
-                Some(found) = self.lookups.join_next() => {
-                    if let Ok(looked) = found {
-                        self.state.looked_up(looked, self.edge.clock.now())?;
-                    }
-                }
+                Some(found) = self.lookups.join_next_with_id() => self.looked_up(found)?,
                 Some(done) = self.visits.join_next_with_id() => self.collect(done)?,
                 () = wake.notified() => {}
                 () = tokio::time::sleep_until(until) => {}
@@ -376,8 +375,23 @@ impl<R: Resolve, F: Fetch, S: Store> Crawl<R, F, S> {
     }
 
     fn spawn_lookup(&mut self, name: Host, group_of: Option<HostId>) {
-        let future = names::look_up(self.edge.clone(), name, group_of, self.options.dns);
-        self.lookups.spawn_on(future, &self.options.visits);
+        let future = names::look_up(self.edge.clone(), name.clone(), self.options.dns);
+        let handle = self.lookups.spawn_on(future, &self.options.visits);
+        self.looking_up.insert(handle.id(), Lookup { host: name, group_of });
+    }
+
+    /// Takes a finished lookup. One that panicked is a bug of ours, and has found nothing: its host
+    /// waits for it no more.
+    fn looked_up(
+        &mut self,
+        found: Result<(Id, Option<Vec<IpAddr>>), JoinError>,
+    ) -> Result<(), CrawlError> {
+        let (id, addresses) = found.unwrap_or_else(|error| {
+            tracing::error!(%error, "a lookup broke");
+            (error.id(), None)
+        });
+        let Some(lookup) = self.looking_up.remove(&id) else { return Ok(()) };
+        self.state.looked_up(&lookup, addresses.as_deref(), self.edge.clock.now())
     }
 
     fn earlier(&self, at: Timestamp) -> Timestamp {

@@ -499,7 +499,9 @@ impl Literal {
             (false, true) => to.ends_with(&from),
             (false, false) => to.contains(&from),
         };
-        let sound = !from.is_empty() && !again;
+        // A slash parts directories: without what stands beside it, all of them would be one.
+        let is_any_slash = from == "/" && !at_start && !at_end;
+        let sound = !from.is_empty() && !is_any_slash && !again;
         sound.then_some(RuleKind::Substring { from, to, at_start, at_end })
     }
 }
@@ -570,6 +572,29 @@ mod tests {
         let site = Site::new("example.com");
         let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
         rules.iter().map(Rule::to_string).collect()
+    }
+
+    #[test]
+    fn a_slash_too_many_is_dropped_where_it_stands() {
+        let mut miner = Miner::new(Settings { applicable_min: 3, ..Settings::default() });
+        for page in 0..24_u64 {
+            let shingles = page * 1_000..page * 1_000 + 120;
+            let text = Sketch::of_shingles(shingles).map_or(Text::Unknown, Text::Main);
+            let name = char::from(b'a' + page as u8);
+            let forms = match page % 2 {
+                0 => [format!("/{name}/page"), format!("/{name}//page")],
+                _ => [format!("/{name}/list"), format!("/{name}/list/")],
+            };
+            for tail in forms {
+                let url = CrawlUrl::parse(&format!("http://example.com{tail}")).unwrap();
+                miner.observe(&Observation::of(url, 200, text));
+            }
+        }
+        let site = Site::new("example.com");
+        let rules = miner.mine(&site, Vec::new(), &BTreeSet::new(), &[], Timestamp::ZERO).unwrap();
+        let mut rules: Vec<String> = rules.iter().map(Rule::to_string).collect();
+        rules.sort();
+        assert_eq!(rules, [r#""//page$" -> "/page$""#, r#""/list/$" -> "/list$""#]);
     }
 
     /// A program whose every file was fetched once for each commit, since one view of it in five

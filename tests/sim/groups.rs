@@ -55,6 +55,18 @@ async fn runs(world: &World) {
     assert_eq!(summary.counters.failed, 0, "{summary:?}");
 }
 
+/// A host waited for ever for a lookup of its name that had broken.
+#[tokio::test(start_paused = true)]
+async fn a_lookup_that_breaks_holds_no_host_up() {
+    let mut world = world(sites(3, 4, None));
+    world.outage = Some((Gone::Resolver, START, START.plus(Duration::from_secs(3))));
+    runs(&world).await;
+    let urls = world.store.urls();
+    for host in ["host0.test", "host1.test", "host2.test"] {
+        assert!(urls.iter().any(|url| url.contains(host)), "{host} was never asked: {urls:?}");
+    }
+}
+
 /// Each of them was put into a group of its own for ever, and all were asked side by side.
 #[tokio::test(start_paused = true)]
 async fn hosts_whose_names_failed_at_first_join_the_group_of_their_address() {

@@ -28,6 +28,8 @@ pub(super) enum Gone {
     Zone,
     /// The proxy that everything goes through.
     Proxy,
+    /// A bug in what resolves names.
+    Resolver,
 }
 
 /// An outage: what is gone, from when to when.
@@ -56,6 +58,7 @@ impl Resolve for Cut {
         if self.gone() == Some(Gone::Zone) {
             return Err(DnsFailure::NotFound);
         }
+        assert_ne!(self.gone(), Some(Gone::Resolver), "no answer, as the test wants it");
         self.web.resolve(host).await
     }
 
@@ -70,7 +73,9 @@ impl Fetch for Cut {
             Some(Gone::Network) => (Failure::ConnectTimeout, Duration::from_secs(10)),
             Some(Gone::Route) => (Failure::LocalFailure, Duration::ZERO),
             Some(Gone::Proxy) => (Failure::ProxyFailed, Duration::ZERO),
-            Some(Gone::NameServers | Gone::Zone) | None => return self.web.fetch(request).await,
+            Some(Gone::NameServers | Gone::Zone | Gone::Resolver) | None => {
+                return self.web.fetch(request).await;
+            }
         };
         let began = self.clock.now();
         tokio::time::sleep(took).await;

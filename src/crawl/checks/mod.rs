@@ -89,8 +89,8 @@ const CONTESTED_MAX: usize = 10_000;
 /// Sets of rules of which it is remembered how the pages have differed that they make one.
 const CHANGES_MAX: usize = 2_000;
 
-/// How many times as many words as those by which two looks at a page differ are more than chance.
-/// How many they are is known to within a quarter.
+/// How many times as many words as those by which two looks at a page differ may be chance: their
+/// number is known to within a quarter.
 const DIFFERS: f64 = 1.25;
 
 /// The same of what their forms say for good, 4 KiB each.
@@ -291,6 +291,8 @@ struct Restless {
     /// Most words by which two looks at one page differed, and all by which they have.
     words: u32,
     all_words: u64,
+    /// The sum of the squares of these.
+    squares: u64,
     /// Looks of which those are.
     looks: u32,
     /// Whether second looks show the same parts.
@@ -304,6 +306,15 @@ impl Restless {
     fn changes(self) -> bool {
         let is_undecided = self.looks >= UNDECIDED_LOOKS && self.sum > STEADY_FOR_DISTRUSTED;
         self.sum >= RESTLESS_MIN || is_undecided
+    }
+
+    /// Returns by how many words pages of the site may differ by chance: by one standard deviation
+    /// more than two looks at a page have on average.
+    fn chance(self) -> f64 {
+        let looks = f64::from(self.looks.max(1));
+        let mean = self.all_words as f64 / looks;
+        let variance = (self.squares as f64 / looks - mean * mean).max(0.0);
+        (mean + variance.sqrt()).max(DIFFERS * mean)
     }
 }
 
@@ -580,9 +591,7 @@ impl Checks {
         differ_by: u32,
     ) -> bool {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
-        let chance = known.all_words as f64 / f64::from(known.looks.max(1));
-        let differs = f64::from(differ_by) > DIFFERS * chance;
-        known.changes() && self.lasting_of(rules).asks(differs)
+        known.changes() && self.lasting_of(rules).asks(f64::from(differ_by) > known.chance())
     }
 
     /// Takes in what a form said at two looks, and what the page that these rules make it said in
@@ -722,6 +731,7 @@ impl Checks {
         restless.sum = (restless.sum + step).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN);
         restless.words = restless.words.max(words);
         restless.all_words += u64::from(words);
+        restless.squares = restless.squares.saturating_add(u64::from(words).pow(2));
         restless.looks += 1;
     }
 

@@ -25,11 +25,10 @@ const KEPT_MIN: usize = 2;
 const OTHERS_MIN: u32 = 2;
 const OTHERS_SHARE: u32 = 12;
 
-/// Of the forms under the same rules one in so many is looked at twice, and all that differ by more
-/// words than pages do from themselves, while not so many looks have found nothing at all; up to
-/// the most.
+/// Of so many forms under the same rules one is looked at twice: the first that differs by more
+/// words than chance explains, or else the last. Once one has said something of its own, all that
+/// differ so are; up to the most. A look costs two fetches.
 const ONE_IN: u32 = 8;
-const IDLE_LOOKS: u32 = 12;
 const LOOKS_MAX: u32 = 32;
 
 /// Forms whose second look is awaited, and those of one site: one that rests for hours keeps them.
@@ -43,8 +42,9 @@ pub(in crate::crawl) struct Lasting {
     seen: WordSet,
     /// Those of chance.
     chance: WordSet,
-    /// Audits in which it was asked whether to look.
+    /// Audits in which it was asked whether to look, and in which it was to be.
     asked: u32,
+    begun: u32,
     /// Forms that were looked at twice, and said nothing of their own.
     same: u32,
     /// Those that did.
@@ -53,13 +53,14 @@ pub(in crate::crawl) struct Lasting {
 
 impl Lasting {
     /// Returns true for an audit whose form is to be looked at twice; `differs` where it differs by
-    /// more words than pages of its site do from themselves.
+    /// more words than chance explains.
     pub(in crate::crawl) fn asks(&mut self, differs: bool) -> bool {
         self.asked = self.asked.saturating_add(1);
-        let looks = self.same.saturating_add(self.others);
-        let is_worth_it = self.others > 0 || self.same < IDLE_LOOKS;
-        let is_drawn = differs && is_worth_it || self.asked.is_multiple_of(ONE_IN);
-        looks < LOOKS_MAX && is_drawn
+        let is_due = self.begun < self.asked.div_ceil(ONE_IN) || self.others > 0 && differs;
+        let is_drawn = is_due && (differs || self.asked.is_multiple_of(ONE_IN));
+        let looks = is_drawn && self.begun < LOOKS_MAX;
+        self.begun += u32::from(looks);
+        looks
     }
 
     /// Takes in what a form said at two looks, the second one after the one that stands for it was
@@ -229,13 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_differ_by_more_than_chance_are_looked_at_and_some_others() {
-        let mut lasting = Lasting::default();
-        assert_eq!((0..16).filter(|_| lasting.asks(false)).count(), 2);
-        assert!(lasting.asks(true), "it differs by more than chance does");
-        lasting.same = IDLE_LOOKS;
-        assert!(!lasting.asks(true), "as others did that said nothing of their own");
-        lasting.same = LOOKS_MAX;
-        assert!((0..40).all(|_| !lasting.asks(true)));
+    fn of_each_few_forms_one_is_looked_at_that_differs_by_more_than_chance_does_if_any() {
+        let asked = |differ: &[bool], others: u32| {
+            let mut lasting = Lasting { others, ..Lasting::default() };
+            let asks = differ.iter().map(|differs| lasting.asks(*differs));
+            asks.enumerate().filter(|(_, asks)| *asks).map(|(n, _)| n + 1).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(&[false; 20], 0), [8, 16]);
+        assert_eq!(asked(&[true; 20], 0), [1, 9, 17]);
+        let differs = |number: usize| (1..=20).map(|n| n == number).collect::<Vec<_>>();
+        assert_eq!(asked(&differs(3), 0), [3, 16]);
+        assert_eq!(asked(&differs(11), 0), [8, 11]);
+        assert_eq!(asked(&[true; 20], 1).len(), 20, "one has said something of its own");
+        assert_eq!(asked(&[true; 80], 1).len(), LOOKS_MAX as usize);
+        assert_eq!(asked(&[false; 20], 1), [8, 16]);
     }
 }
