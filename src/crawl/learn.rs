@@ -139,6 +139,11 @@ impl State {
             let shown = (fetched, leads);
             self.tell_audit(batch, (&waiting.url, waiting.fingerprint), key, shown, now)?;
         }
+        if let Some(analysis) = facts.analysis.as_ref().filter(|_| !troubled)
+            && self.rules.snapshot().knows(waiting.url.host_str())
+        {
+            self.looks.note_said(waiting.fingerprint, &analysis.vocabulary);
+        }
         let row = self.next_row();
         told::note(batch, &self.db, row, &observation);
         self.tell(Tell::Page(Box::new(observation), row, now));

@@ -76,6 +76,10 @@ const STEADY_FOR_DISTRUSTED: i32 = -2;
 /// still between both: a few words of chance are sometimes the same.
 const UNDECIDED_LOOKS: u32 = 24;
 
+/// Second looks at pages of a site, of which none has changed by a word, after which it is taken to
+/// stand still altogether.
+const STILL_LOOKS: u32 = 8;
+
 /// One in so many is looked at again all the same.
 const RESTLESS_EVERY: u64 = 16;
 
@@ -499,6 +503,14 @@ impl Checks {
     /// do not change by themselves.
     pub(in crate::crawl) fn stands_still(&self, url: &CrawlUrl) -> bool {
         self.restless.get(&url.site()).is_some_and(|restless| restless.sum <= STEADY_MAX)
+    }
+
+    /// Returns true where pages of a URL's site were looked at twice often enough, and never said
+    /// anything else, so that it need not be looked at again what one says; but for some pages.
+    pub(in crate::crawl) fn never_changes(&self, url: &CrawlUrl) -> bool {
+        let known = self.restless.get(&url.site());
+        !is_looked_at_twice(url)
+            && known.is_some_and(|known| known.looks >= STILL_LOOKS && known.words == 0)
     }
 
     /// Returns true where the pages of a URL's site that were looked at twice have hardly changed:

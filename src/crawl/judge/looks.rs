@@ -14,7 +14,9 @@
 //! even strict programs find them; and where that is no page either, under their own addresses.
 
 use std::collections::{HashMap, VecDeque};
+use std::num::NonZeroUsize;
 
+use lru::LruCache;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::Audited;
@@ -38,6 +40,9 @@ const AWAITING_MAX: usize = 64;
 
 /// Looks that are remembered.
 const LOOKS_KEPT: usize = 64;
+
+/// Pages whose words are remembered since they were fetched, 2 KiB each, or 4 with many numbers.
+const VOCABULARIES_KEPT: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1_023);
 
 /// Sites of which it is known how they answer to other addresses of their pages.
 const SITES_MAX: usize = 10_000;
@@ -238,7 +243,7 @@ impl Manners {
 }
 
 /// Second looks at pages that stand for others: one look serves all doubts of that time.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::crawl) struct Looks {
     /// Audits that wait for a look, by the page that is looked at.
     awaiting: HashMap<Fingerprint, Vec<Audited>>,
@@ -246,9 +251,32 @@ pub(in crate::crawl) struct Looks {
     shown: VecDeque<(Timestamp, Fingerprint, Look)>,
     /// How sites answer to other addresses of their pages.
     manners: HashMap<Site, Manners>,
+    /// What pages of sites with rules said when they were fetched, as far as it is remembered.
+    said: LruCache<Fingerprint, Vocabulary>,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Looks {
+            awaiting: HashMap::new(),
+            shown: VecDeque::new(),
+            manners: HashMap::new(),
+            said: LruCache::sparse(VOCABULARIES_KEPT),
+        }
+    }
 }
 
 impl Looks {
+    /// Remembers what a page says, which others may be compared with.
+    pub(in crate::crawl) fn note_said(&mut self, page: Fingerprint, said: &Vocabulary) {
+        self.said.put(page, said.clone());
+    }
+
+    /// Returns what a page said when it was fetched, if that is remembered.
+    pub(super) fn said_by(&mut self, page: Fingerprint) -> Option<&Vocabulary> {
+        self.said.get(&page)
+    }
+
     /// Returns what a page showed when it was looked at lately.
     fn lately(&mut self, page: Fingerprint, now: Timestamp) -> Option<Look> {
         self.shown.retain(|(at, ..)| now.since(*at) <= LOOK_SERVES);

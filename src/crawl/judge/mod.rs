@@ -275,6 +275,14 @@ impl State {
             None | Some(Doubt::IsSame) if told.looks_at_form => Some(Doubt::LooksTwice),
             doubt => doubt,
         };
+        let says_less = doubt == Some(Doubt::LooksTwice)
+            && !differs
+            && !told.looks_at_form
+            && leads.words.is_some_and(|own| self.is_known_to_say_less(url, &told, own));
+        if says_less {
+            told.says_no_more = true;
+            return self.tell_audited(told, Some(Finding::Same), now).map_err(Into::into);
+        }
         if doubt == Some(Doubt::LooksTwice) {
             let (has_wordings, lacks) = (told.wordings.is_some(), told.lacks.is_some());
             let beside = told.beside;
@@ -297,6 +305,31 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Returns true where an audited page that has these words, and lacks some of what stands
+    /// around the text of the one that stands for it, is known to say nothing that this did not say
+    /// when it was fetched: pages of the site say the same at each look, and the numbers of this
+    /// one are among those.
+    fn is_known_to_say_less(&mut self, url: &CrawlUrl, told: &Audited, own: &Vocabulary) -> bool {
+        let (known, changes_by) = (told.known, self.checks.changes_by(url));
+        let says_other_words = told.wordings.is_some_and(|(theirs, own)| {
+            let [theirs, own] = [theirs, own].map(|said| said.of_kept(Kept::AllButNumbers));
+            theirs.change_to(&own).is_some()
+        });
+        let is_open = told.leads_on
+            || told.lacks.is_some()
+            || told.beside.asks()
+            || known.is_before_model()
+            || !says_other_words;
+        if is_open || !self.checks.never_changes(url) {
+            return false;
+        }
+        let Some(stands) = self.looks.said_by(told.by) else { return false };
+        own.numbers.without(&stands.numbers).is_empty()
+            && !own.numbers.is_partial()
+            && !stands.numbers.is_partial()
+            && known.says_more_than(told.audited, stands.words.overlap(&own.words), changes_by)
     }
 
     /// Returns what stands, or stood, for a URL of this key, and what that showed; `None` where it
