@@ -211,9 +211,9 @@ impl State {
             && self.may_be_probed(&target)?
         {
             let asker = match asker {
-                // It is led back to its own address.
-                Asker::Audit(page, _) if target.fingerprint() == page => {
-                    Asker::Audit(page, Under::Own(None))
+                // It is led back to its own address: that is no other one.
+                Asker::Audit(page, under) if target.fingerprint() == page => {
+                    Asker::Audit(page, under.led_back())
                 }
                 asker => asker,
             };

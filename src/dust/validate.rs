@@ -47,7 +47,7 @@ pub struct Settings {
     /// request: a short log says little of how large its site is.
     pub probes_on_request: u32,
     /// Whether a page that is looked at again, since one of its forms is another text, is asked for
-    /// with one parameter more that means nothing (`_=`, or an empty one where its site refuses
+    /// with one parameter more that means nothing (`_=`, or empty ones where its site refuses
     /// that), so that no cache has it. Else it is asked for under its own address alone, and where
     /// a cache keeps a copy for each address, what these copies say by chance refutes rules that
     /// are right.

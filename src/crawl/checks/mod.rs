@@ -76,9 +76,9 @@ const STEADY_FOR_DISTRUSTED: i32 = -2;
 /// still between both: a few words of chance are sometimes the same.
 const UNDECIDED_LOOKS: u32 = 24;
 
-/// Second looks at pages of a site, of which none has changed by a word, after which it is taken to
+/// Second looks at pages of a site, none of which has changed by a word, after which it is taken to
 /// stand still altogether.
-const STILL_LOOKS: u32 = 8;
+pub(in crate::crawl) const STILL_LOOKS: u32 = 8;
 
 /// One in so many is looked at again all the same.
 const RESTLESS_EVERY: u64 = 16;
@@ -299,6 +299,8 @@ struct Restless {
     squares: u64,
     /// Looks of which those are.
     looks: u32,
+    /// Looks at words since the last at which some had changed.
+    still_looks: u32,
     /// Whether second looks show the same parts.
     parts: Steadiness,
     /// Whether they show the same of each kind beside the text.
@@ -509,8 +511,7 @@ impl Checks {
     /// anything else, so that it need not be looked at again what one says; but for some pages.
     pub(in crate::crawl) fn never_changes(&self, url: &CrawlUrl) -> bool {
         let known = self.restless.get(&url.site());
-        !is_looked_at_twice(url)
-            && known.is_some_and(|known| known.looks >= STILL_LOOKS && known.words == 0)
+        !is_looked_at_twice(url) && known.is_some_and(|known| known.still_looks >= STILL_LOOKS)
     }
 
     /// Returns true where the pages of a URL's site that were looked at twice have hardly changed:
@@ -745,6 +746,18 @@ impl Checks {
         restless.all_words += u64::from(words);
         restless.squares = restless.squares.saturating_add(u64::from(words).pow(2));
         restless.looks += 1;
+    }
+
+    /// Notes whether a page that has a text was the same to the word at a second look.
+    pub(in crate::crawl) fn words_at_two_looks(&mut self, url: &CrawlUrl, are_same: bool) {
+        if let Some(known) = self.restless_of(url) {
+            known.still_looks = if are_same { known.still_looks.saturating_add(1) } else { 0 };
+        }
+    }
+
+    /// Notes that a form which was to be looked at twice under these rules was not.
+    pub(in crate::crawl) fn form_not_looked_at(&mut self, rules: &[RuleId]) {
+        self.lasting_of(rules).not_begun();
     }
 
     /// Returns what is known of a URL's site; `None` where too many others are.

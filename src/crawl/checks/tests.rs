@@ -497,3 +497,14 @@ fn a_site_between_both_is_taken_to_change_after_some_looks() {
     assert!(still.stands_still(&page));
     assert_eq!(count(&still, false, false, Doubt::IsSame), 0);
 }
+
+#[test]
+fn pages_may_differ_by_chance_by_a_deviation_or_a_quarter_more_than_two_looks_do() {
+    let url = url("http://a.example/p");
+    let chance = |words: [u32; 2]| {
+        let mut checks = Checks::default();
+        words.into_iter().for_each(|words| checks.looked_twice(&url, false, words));
+        checks.restless[&url.site()].chance()
+    };
+    assert_eq!((chance([10, 30]), chance([20, 20])), (30.0, 25.0));
+}

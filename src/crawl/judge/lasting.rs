@@ -63,6 +63,11 @@ impl Lasting {
         looks
     }
 
+    /// Takes back that a form is looked at twice.
+    pub(in crate::crawl) fn not_begun(&mut self) {
+        self.begun = self.begun.saturating_sub(1);
+    }
+
     /// Takes in what a form said at two looks, the second one after the one that stands for it was
     /// looked at. Returns what that says: nothing where that lasts of it which is no label.
     pub(in crate::crawl) fn note(
@@ -101,6 +106,20 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(super) fn look_at_form(
+        &mut self,
+        batch: &mut Batch,
+        told: Audited,
+        look: &Look,
+    ) -> Result<Option<Audited>, DbError> {
+        let left = self.ask_for_form(batch, told, look)?;
+        if let Some(told) = left.as_ref().filter(|told| told.looks_at_form) {
+            self.checks.form_not_looked_at(&told.rules);
+        }
+        Ok(left)
+    }
+
+    /// Asks for a form once more, if that can be; returns the audit where not.
+    fn ask_for_form(
         &mut self,
         batch: &mut Batch,
         told: Audited,
@@ -244,5 +263,11 @@ mod tests {
         assert_eq!(asked(&[true; 20], 1).len(), 20, "one has said something of its own");
         assert_eq!(asked(&[true; 80], 1).len(), LOOKS_MAX as usize);
         assert_eq!(asked(&[false; 20], 1), [8, 16]);
+        let mut lasting = Lasting::default();
+        for _ in 0..3 {
+            assert!(lasting.asks(true), "what was not looked at is not counted");
+            lasting.not_begun();
+        }
+        assert!(lasting.asks(true) && !lasting.asks(true));
     }
 }

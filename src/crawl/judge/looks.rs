@@ -10,8 +10,8 @@
 //! An address that is no page, or another one, says nothing. Nor does one that is answered with
 //! words of its own, the same under each such address, as a note that something is filtered. The
 //! page is looked at under its own address then. Where such words were met once, or two such
-//! addresses were no page, the pages of the site are asked for with an empty parameter, by which
-//! even strict programs find them; and where that is no page either, under their own addresses.
+//! addresses were no page, the pages of the site are asked for with empty parameters, by which even
+//! strict programs find them; and where that is no page either, under their own addresses.
 
 use std::collections::{HashMap, VecDeque};
 use std::num::NonZeroUsize;
@@ -105,29 +105,28 @@ pub(in crate::crawl) enum Addition {
     /// A parameter that means nothing.
     #[default]
     Parameter,
-    /// A separator with nothing after it, or a question mark where there is no query.
-    Separator,
+    /// Separators with nothing between them.
+    Separators,
 }
 
 impl Addition {
     /// Returns what is added where this one does not serve.
     fn next(self) -> Option<Addition> {
         match self {
-            Addition::Parameter => Some(Addition::Separator),
-            Addition::Separator => None,
+            Addition::Parameter => Some(Addition::Separators),
+            Addition::Separators => None,
         }
     }
 
-    /// Returns the first or the second address of a page with this added; `None` where it has such
-    /// a parameter itself.
+    /// Returns the first or the second address of a page with this added, or with separators where
+    /// it has such a parameter itself; `None` where that is too long.
     fn address_of(self, page: &CrawlUrl, is_second: bool) -> Option<CrawlUrl> {
         let query = page.query().unwrap_or_default();
-        let separator = char::from(Separator::of(query));
+        // One that nothing follows is no part of the last value.
+        let separator = char::from(Separator::of(query.trim_end_matches(';')));
+        let has_own = || parameters(query).any(|part| name_of(part) == MEANINGLESS);
         let query = match self {
-            Addition::Parameter => {
-                if parameters(query).any(|part| name_of(part) == MEANINGLESS) {
-                    return None;
-                }
+            Addition::Parameter if !has_own() => {
                 let drawn = xxh3_64_with_seed(page.as_str().as_bytes(), u64::from(is_second));
                 let number = NUMBERS.start + drawn % (NUMBERS.end - NUMBERS.start);
                 match query {
@@ -135,12 +134,10 @@ impl Addition {
                     query => format!("{query}{separator}{MEANINGLESS}={number}"),
                 }
             }
-            Addition::Separator => {
-                // A question mark alone makes another address of a page without a query.
-                let mut query = query.to_owned();
-                let separators = u32::from(page.query().is_some()) + u32::from(is_second);
-                query.extend((0..separators).map(|_| separator));
-                query
+            Addition::Parameter | Addition::Separators => {
+                // With one alone, or with a bare question mark, a form of the page may be linked.
+                let separators = if is_second { 3 } else { 2 };
+                query.chars().chain(std::iter::repeat_n(separator, separators)).collect()
             }
         };
         let mut other = page.as_url().clone();
@@ -156,6 +153,19 @@ pub(in crate::crawl) enum Under {
     Own(Option<(Addition, Box<Look>)>),
     /// One that should mean the same, after it had shown this under another such one.
     Other(Addition, Option<Box<Look>>),
+}
+
+impl Under {
+    /// Returns the same for a page that a redirect has led back to: one that does is no other
+    /// address of it.
+    pub(in crate::crawl) fn led_back(self) -> Under {
+        match self {
+            Under::Other(addition, _) => {
+                Under::Own(Some((addition, Box::new(Look::of(Fetched::Gone, None)))))
+            }
+            own @ Under::Own(_) => own,
+        }
+    }
 }
 
 /// How a site answers to addresses of its pages that should mean the same.
@@ -446,6 +456,9 @@ impl State {
             let (is_stable, words) =
                 (first.known.stands_still(look.shown), first.known.differing(look.shown));
             self.checks.looked_twice(&first.pair.0, is_stable, words);
+            if look.words.is_some() {
+                self.checks.words_at_two_looks(&first.pair.0, is_stable && words == 0);
+            }
         }
         if let Some(before) = waited.iter().find_map(|audited| audited.lacks) {
             let is_stable = look.marks.parts == Some(before);
@@ -500,21 +513,23 @@ mod tests {
         assert_eq!(other(list, false).unwrap().0, "a=1&b=2&");
         assert_eq!(other("http://a.example/p?a=1;b=2", false).unwrap().0, "a=1;b=2;");
         assert_ne!(other(page, false), other(page, true));
-        assert_eq!(other("http://a.example/p?_=1", false), None);
+        let own = Addition::Parameter.address_of(&url("http://a.example/p?_=1"), false);
+        assert_eq!(own.unwrap().query(), Some("_=1&&"), "it has such a one itself");
     }
 
     #[test]
-    fn an_address_that_means_the_same_has_an_empty_parameter_more() {
+    fn an_address_that_means_the_same_has_empty_parameters_more() {
         let others = |page: &str| {
             [false, true].map(|is_second| {
-                let other = Addition::Separator.address_of(&url(page), is_second).unwrap();
+                let other = Addition::Separators.address_of(&url(page), is_second).unwrap();
                 other.as_str().strip_prefix("http://a.example").unwrap().to_owned()
             })
         };
-        assert_eq!(others("http://a.example/p"), ["/p?", "/p?&"]);
-        assert_eq!(others("http://a.example/p?"), ["/p?&", "/p?&&"]);
-        assert_eq!(others("http://a.example/p?a=1&b=2"), ["/p?a=1&b=2&", "/p?a=1&b=2&&"]);
-        assert_eq!(others("http://a.example/p?a=1;b=2"), ["/p?a=1;b=2;", "/p?a=1;b=2;;"]);
+        assert_eq!(others("http://a.example/p"), ["/p?&&", "/p?&&&"]);
+        assert_eq!(others("http://a.example/p?"), ["/p?&&", "/p?&&&"]);
+        assert_eq!(others("http://a.example/p?a=1&b=2"), ["/p?a=1&b=2&&", "/p?a=1&b=2&&&"]);
+        assert_eq!(others("http://a.example/p?a=1;b=2"), ["/p?a=1;b=2;;", "/p?a=1;b=2;;;"]);
+        assert_eq!(others("http://a.example/p?a=1;b=2;")[0], "/p?a=1;b=2;;;");
     }
 
     fn look(wording: u32) -> Look {
@@ -589,7 +604,7 @@ mod tests {
         let mut manners = Manners::default();
         let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
         assert!(looks == 3 && shown.says_what(&look(1)));
-        assert_eq!(manners.addition, Some(Addition::Separator), "others may have none");
+        assert_eq!(manners.addition, Some(Addition::Separators), "others may have none");
         let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
         assert!(looks == 3 && shown.says_what(&look(1)) && manners.addition.is_none());
         let (shown, looks) = looked(&mut manners, &look(1), look(1), [look(2), look(2)]);
@@ -626,8 +641,8 @@ mod tests {
         let mut manners = Manners::default();
         let shown = |addition, is_second| match (addition, is_second) {
             (Addition::Parameter, _) => no_page(),
-            (Addition::Separator, false) => look(2),
-            (Addition::Separator, true) => look(3),
+            (Addition::Separators, false) => look(2),
+            (Addition::Separators, true) => look(3),
         };
         let mut looks = (0..6).map(|_| {
             let (shown, looks) = looked_with(&mut manners, &look(1), &look(1), shown);
@@ -638,12 +653,23 @@ mod tests {
     }
 
     #[test]
+    fn an_address_that_leads_back_to_the_page_is_no_other_one() {
+        let mut manners = Manners::default();
+        for _ in 0..2 {
+            let under = Under::Other(Addition::Parameter, None).led_back();
+            assert_eq!(manners.note(&look(1), &look(1), &under), Next::Known);
+        }
+        assert_eq!(manners.addition, Some(Addition::Separators));
+        assert!(matches!(Under::Own(None).led_back(), Under::Own(None)));
+    }
+
+    #[test]
     fn a_look_that_was_under_way_says_nothing_of_another_addition() {
-        let mut manners = Manners::by(Some(Addition::Separator));
+        let mut manners = Manners::by(Some(Addition::Separators));
         for _ in 0..3 {
             let before = Some((Addition::Parameter, Box::new(no_page())));
             manners.note(&look(1), &look(1), &Under::Own(before));
         }
-        assert_eq!(manners.addition, Some(Addition::Separator));
+        assert_eq!(manners.addition, Some(Addition::Separators));
     }
 }

@@ -308,9 +308,9 @@ impl State {
     }
 
     /// Returns true where an audited page that has these words, and lacks some of what stands
-    /// around the text of the one that stands for it, is known to say nothing that this did not say
-    /// when it was fetched: pages of the site say the same at each look, and the numbers of this
-    /// one are among those.
+    /// around the text of the one that stands for it, is known to have no more words of its own
+    /// than a label beside what that said when it was fetched: pages of the site say the same at
+    /// each look, and the numbers of this one are among those.
     fn is_known_to_say_less(&mut self, url: &CrawlUrl, told: &Audited, own: &Vocabulary) -> bool {
         let (known, changes_by) = (told.known, self.checks.changes_by(url));
         let says_other_words = told.wordings.is_some_and(|(theirs, own)| {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::content::{Bag, WordSet};
-use crate::crawl::checks::CONTESTED_FORMS;
+use crate::crawl::checks::{CONTESTED_FORMS, STILL_LOOKS};
 use crate::crawl::evidence::evidence;
 use crate::crawl::learn::Asker;
 use crate::crawl::learner::{Learner, Mind, Said};
@@ -658,16 +658,18 @@ fn a_form_that_says_nothing_more_than_its_page_is_no_other_page() {
 /// On a site that never changes, what stands for each view to print was asked for again.
 #[test]
 fn what_a_page_of_a_still_site_said_need_not_be_looked_at_again() {
-    let shown = |page: u64, around: u64, number: &str| {
+    let shown = |page: u64, around: u64, (number, own_words): (&str, u64)| {
         let text = page * 1_000..page * 1_000 + 200;
         let beside = (0..around).map(|n| 7_000_000 + page * 1_000 + n);
-        let said: Vec<u64> = text.clone().chain(beside).collect();
+        let own = (0..own_words).map(|n| 8_000_000 + page * 1_000 + n);
+        let said: Vec<u64> = text.clone().chain(beside).chain(own).collect();
         let words: Vec<String> = said.iter().map(|n| format!("word{n}x")).collect();
         let numbers = WordSet::of_hashes(vec![number.len() as u64]);
         let words = Vocabulary { words: WordSet::of_text(&words.join(" ")), numbers };
         let text = Sketch::of_shingles(text).map_or(Text::Unknown, Text::Main);
         let bag = Some(Bag::of(said.iter().copied()));
-        let sum = (1_000_003 * page + 77 * around) as u32;
+        // No two pages differ from their forms by the same, which would be a label.
+        let sum = (1_000_003 * page + page * page * (77 * around + 31 * own_words)) as u32;
         let (whole, words_sum, masked_whole, masked_words) = (sum, sum, sum, sum);
         let sums = Wording { whole, words: words_sum, masked_whole, ..Wording::default() };
         let wording = Some(Wording { masked_words, but_headings: sum, ..sums });
@@ -675,14 +677,19 @@ fn what_a_page_of_a_still_site_said_need_not_be_looked_at_again() {
         let shown = Fetched::Page { text, digest: None, bag, junk: false };
         Look { words: Some(words), ..Look::from((shown, marks)) }
     };
-    // Which number a form says; returns how many pages were looked at again, and how many agreed.
-    let forms = |looks: u32, number: &str, remembers: bool| {
-        let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 20, "1").shown, false));
+    // Which number and how many words of its own a form says, and whether it leads on; returns how
+    // many pages were looked at again, and how many agreed.
+    let forms = |looks: u32, says: (&str, u64), leads_on: bool, remembers: bool| {
+        let mut bench =
+            Bench::new("http://a.example/d?id=0", done(shown(0, 20, ("1", 0)).shown, false));
         let site = url("http://a.example/");
-        (0..looks).for_each(|_| bench.state.checks.looked_twice(&site, true, 0));
+        (0..looks).for_each(|_| {
+            bench.state.checks.looked_twice(&site, true, 0);
+            bench.state.checks.words_at_two_looks(&site, true);
+        });
         let mut asked = 0;
         for page in 1..9 {
-            let (by, whole) = (format!("http://a.example/d?id={page}"), shown(page, 20, "1"));
+            let (by, whole) = (format!("http://a.example/d?id={page}"), shown(page, 20, ("1", 0)));
             let UrlState::Done(mut became) = done(whole.shown, false) else { panic!("a page") };
             became.evidence = evidence(&whole.shown, false, whole.marks);
             bench.hold(&by, UrlState::Done(became));
@@ -690,28 +697,31 @@ fn what_a_page_of_a_still_site_said_need_not_be_looked_at_again() {
             said.iter().for_each(|said| {
                 bench.state.looks.note_said(url(&by).fingerprint(), said);
             });
-            let form = shown(page, 0, number);
+            let form = shown(page, 0, says);
             let (wording, words) = (form.marks.wording, form.words.as_ref());
-            let leads = Leads { wording, words, ..Leads::default() };
+            let new = u64::from(leads_on);
+            let leads = Leads { new, wording, words, ..Leads::default() };
             bench.fetch_leading(&format!("{by}&sid=1"), form.shown, leads);
             asked += bench.state.probes.len();
             bench.look_at(whole);
         }
         (asked, bench.known()[0].0)
     };
-    let (asked, agreed) = forms(STILL, "1", true);
+    let (asked, agreed) = forms(STILL_LOOKS, ("1", 0), false, true);
     // One page in sixteen is looked at all the same.
     assert!(asked <= 1 && agreed >= 7, "{asked} of 8 were asked for again, {agreed} agreed");
-    for (looks, number, remembers) in
-        [(STILL - 4, "1", true), (STILL, "11", true), (STILL, "1", false)]
-    {
-        let (asked, _) = forms(looks, number, remembers);
-        assert!(asked >= 4, "{looks} {number} {remembers}: {asked}");
+    for (looks, says, leads_on, remembers) in [
+        (STILL_LOOKS - 4, ("1", 0), false, true),
+        (STILL_LOOKS, ("11", 0), false, true),
+        (STILL_LOOKS, ("1", 8), false, true),
+        (STILL_LOOKS, ("1", 0), true, true),
+        (STILL_LOOKS, ("1", 0), false, false),
+    ] {
+        let (asked, agreed) = forms(looks, says, leads_on, remembers);
+        let is_spared = asked < 4 && agreed > 1;
+        assert!(!is_spared, "{looks} {says:?} {leads_on} {remembers}: {asked} {agreed}");
     }
 }
-
-/// Looks at a site after which it is taken to stand still altogether.
-const STILL: u32 = 8;
 
 /// The doses for a child, in a table of the same words, were no evidence of anything, and what
 /// agreed beside them proved the rule that hid them.
