@@ -37,21 +37,19 @@ impl Beside {
     /// Returns sums over the words and over the numbers: 0 where there are none, and the same for
     /// the same ones in any order.
     pub fn sums(&self) -> [u32; 2] {
-        let sum_of = |hashes: Vec<u64>| {
-            hashes.into_iter().map(mix).fold(0u32, |sum, hash| sum.wrapping_add(hash as u32))
-        };
-        self.parted().map(sum_of)
+        let mut sums = [0u32; 2];
+        for hash in &self.hashes {
+            let sum = &mut sums[usize::from(Words::is_number_hash(*hash))];
+            *sum = sum.wrapping_add(mix(*hash) as u32);
+        }
+        sums
     }
 
     /// Returns the words, and the numbers.
     pub fn sets(&self) -> [WordSet; 2] {
-        self.parted().map(WordSet::of_hashes)
-    }
-
-    fn parted(&self) -> [Vec<u64>; 2] {
-        let (numbers, words) =
+        let (numbers, words): (Vec<u64>, Vec<u64>) =
             self.hashes.iter().copied().partition(|hash| Words::is_number_hash(*hash));
-        [words, numbers]
+        [words, numbers].map(WordSet::of_hashes)
     }
 }
 

@@ -252,6 +252,20 @@ impl Manners {
     }
 }
 
+impl Next {
+    /// Returns under which address a page is looked at that has shown this under one; `None` where
+    /// it is known what it shows.
+    fn after(self, under: &Under, look: &Look) -> Option<Under> {
+        let Under::Other(addition, _) = under else { return None };
+        let before = || Box::new(look.clone());
+        match self {
+            Next::Known => None,
+            Next::Other => Some(Under::Other(*addition, Some(before()))),
+            Next::Own => Some(Under::Own(Some((*addition, before())))),
+        }
+    }
+}
+
 /// Second looks at pages that stand for others: one look serves all doubts of that time.
 #[derive(Debug)]
 pub(in crate::crawl) struct Looks {
@@ -410,12 +424,7 @@ impl State {
             let known = Look { shown, marks, words: None, beside: None };
             let next = manners.note(&known, &look, &under);
             tracing::debug!(%url, ?next, ?manners, "it was looked at again");
-            if let (Under::Other(addition, _), Next::Other | Next::Own) = (&under, next) {
-                let before = Box::new(look);
-                let under = match next {
-                    Next::Other => Under::Other(*addition, Some(before)),
-                    _ => Under::Own(Some((*addition, before))),
-                };
+            if let Some(under) = next.after(&under, &look) {
                 return self.ask_again(batch, &url, under);
             }
         }
@@ -566,15 +575,9 @@ mod tests {
                 Under::Other(addition, before) => others(*addition, before.is_some()),
             };
             looks += 1;
-            let next = manners.note(known, &look, &under);
-            under = match (next, under) {
-                (Next::Other, Under::Other(addition, _)) => {
-                    Under::Other(addition, Some(Box::new(look)))
-                }
-                (Next::Own, Under::Other(addition, _)) => {
-                    Under::Own(Some((addition, Box::new(look))))
-                }
-                _ => return (look, looks),
+            under = match manners.note(known, &look, &under).after(&under, &look) {
+                Some(under) => under,
+                None => return (look, looks),
             };
         }
     }
