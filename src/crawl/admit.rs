@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::checks::United;
 use super::discover::{TRAPPED, TRAPPED_DETAIL};
 use super::error::CrawlError;
 use super::redirected::PendingRobots;
@@ -13,7 +14,7 @@ use crate::db::families::seen::{self, Known};
 use crate::db::families::suppressed::{self, Suppression};
 use crate::db::families::{queue, urls};
 use crate::db::{Batch, DbError};
-use crate::dust::{Fetched, RuleId};
+use crate::dust::{Fetched, RuleId, RuleSet};
 use crate::filter::{Reason, Usage};
 use crate::frontier::{
     Active, Errand, HostId, HostRecord, HostStatus, Lease, PRIORITIES, Parting, Place, UrlRecord,
@@ -436,6 +437,14 @@ impl State {
             self.await_audit(own, by, &united.rules);
             is_audit = rules.hides(&united.url, &united.rules);
         }
+        if let Some((by, rule)) = self.page_of_link(&rules, &lease)?.filter(|_| beside.is_none()) {
+            let united = United::by_link(rule, &url);
+            if !self.is_fetched_to_check(&rules, own, &united, by)? {
+                return self.suppress(lease, by, united.numbers(), rules.version(), now);
+            }
+            is_audit = rules.hides(&url, &united.rules);
+            beside = Some((by, united.rules));
+        }
         let canonical = (key != own).then(|| canonized.key.as_str().to_owned());
         let mut admitted = self.start(lease, robots, now)?;
         admitted.canonical = canonical;
@@ -463,6 +472,24 @@ impl State {
             Some(Known::By(_)) | None => return Ok(None),
         };
         self.stand_in(own, by)
+    }
+
+    /// Returns the page that a link was found on, and the rule by which the link is that page. One
+    /// that keeps something back stands for nothing but itself.
+    fn page_of_link(
+        &self,
+        set: &RuleSet,
+        lease: &Lease,
+    ) -> Result<Option<(Fingerprint, RuleId)>, DbError> {
+        let own = lease.waiting.fingerprint;
+        let Some(via) = lease.waiting.via.filter(|via| *via != own) else { return Ok(None) };
+        if !set.knows(lease.waiting.url.host_str()) {
+            return Ok(None);
+        }
+        let Some(page) = self.url_of(via)? else { return Ok(None) };
+        let Some(rule) = set.led_back(&lease.waiting.url, &page) else { return Ok(None) };
+        let stands = self.stand_in(own, via)? == Some(via) && !self.withholds(via)?;
+        Ok(stands.then_some((via, rule)))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts

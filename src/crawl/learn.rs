@@ -144,6 +144,9 @@ impl State {
         {
             self.looks.note_said(waiting.fingerprint, &analysis.vocabulary);
         }
+        if let Some(via) = admitted.via.as_ref().filter(|_| !troubled) {
+            self.note_self_link((&waiting.url, via), fetched, now)?;
+        }
         let row = self.next_row();
         told::note(batch, &self.db, row, &observation);
         self.tell(Tell::Page(Box::new(observation), row, now));

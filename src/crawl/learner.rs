@@ -103,6 +103,8 @@ pub(super) enum Tell {
     Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
+    /// Links led back to the page they were found on, on so many pages.
+    SelfLinks(Site, DeclaredRule, u32, Timestamp),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
     /// A URL that rules suppressed is to be fetched after all.
@@ -350,6 +352,11 @@ impl Mind {
             Tell::Declared(site, rules) => {
                 for (rule, scope) in rules {
                     self.book.declare(&site, rule, scope);
+                }
+            }
+            Tell::SelfLinks(site, rule, pages, now) => {
+                if let Err(error) = self.book.found_self_links(&site, rule, pages, now) {
+                    tracing::error!(%site, %error, "a rule for links to their own page is no use");
                 }
             }
             Tell::Suppressed(rules) => self.book.count_suppressed(&rules),

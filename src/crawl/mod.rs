@@ -51,6 +51,7 @@ mod repeats;
 pub mod replicas;
 mod robots_cache;
 mod run;
+mod self_links;
 mod settings;
 mod settle;
 mod snapshot;

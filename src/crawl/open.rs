@@ -23,6 +23,7 @@ use super::passing::Passing;
 use super::redirected::Redirected;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
+use super::self_links::SelfLinks;
 use super::settings::Settings;
 use super::state::{Configured, State};
 use super::steer::{Changes, Job, Jobs};
@@ -161,6 +162,7 @@ impl State {
             rejudged,
             checks,
             behind: Behind::default(),
+            self_links: SelfLinks::default(),
             passing: Passing::default(),
             changes,
             jobs: Jobs::default(),

@@ -24,6 +24,7 @@ use super::passing::Passing;
 use super::redirected::Redirected;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
+use super::self_links::SelfLinks;
 use super::settings::Settings;
 use super::steer::{Changes, Jobs};
 use super::tally::Tally;
@@ -110,6 +111,7 @@ pub struct State {
     /// URLs that rules would suppress and that are fetched to check them.
     pub(super) checks: Checks,
     pub(super) behind: Behind,
+    pub(super) self_links: SelfLinks,
     /// What pages show that is none of them.
     pub(super) passing: Passing,
     /// What an operator changed.

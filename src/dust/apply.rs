@@ -13,6 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::escapes;
 use super::rule::{Rule, RuleError, RuleId, RuleKind, Scope, Segment, has_template};
+use super::self_link::{form_of_link, form_of_page};
 use crate::url::query::{Separator, name_of};
 use crate::url::{CrawlUrl, Host};
 
@@ -60,6 +61,7 @@ pub(crate) struct SiteRules {
     literals: Option<AhoCorasick>,
     literal_rules: Vec<Literal>,
     shapes: Vec<Shape>,
+    self_links: Vec<SelfLink>,
 }
 
 /// A rule's name and scope.
@@ -91,6 +93,14 @@ struct Shape {
     shape: Vec<Segment>,
     index: usize,
     value: Box<str>,
+    bound: Bound,
+}
+
+/// Links that lead back to their pages; it rewrites nothing.
+#[derive(Debug)]
+struct SelfLink {
+    page: Box<str>,
+    link: Box<str>,
     bound: Bound,
 }
 
@@ -232,6 +242,11 @@ impl SiteRules {
                     value: value.as_str().into(),
                     bound: bound(),
                 }),
+                RuleKind::SelfLink { page, link } => site.self_links.push(SelfLink {
+                    page: page.as_str().into(),
+                    link: link.as_str().into(),
+                    bound: bound(),
+                }),
             }
         }
         site.literals = automaton(&patterns)?;
@@ -265,6 +280,18 @@ impl SiteRules {
             || self.escapes.iter().any(|(spaces, _)| escapes::changes(tail, *spaces))
             || (!self.cases.is_empty() && upper(url.path()))
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
+    }
+
+    /// Returns the rule by which a link is the page that it was found on.
+    pub(crate) fn led_back(&self, link: &CrawlUrl, page: &CrawlUrl) -> Option<RuleId> {
+        if self.self_links.is_empty() || link.origin() != page.origin() {
+            return None;
+        }
+        let (of_page, of_link) = (form_of_page(page)?, form_of_link(link, page)?);
+        let form = Form::of(link, &[]);
+        let leads_back =
+            |of: &&SelfLink| *of.link == *of_link && *of.page == *of_page && of.bound.holds(&form);
+        self.self_links.iter().find(leads_back).map(|of| of.bound.id)
     }
 
     /// Applies every rule once, in order, and returns whether anything changed.

@@ -46,6 +46,9 @@ const ELSEWHERE_MAX: usize = 64;
 /// Declared rules noted per site.
 const DECLARED_MAX: usize = 64;
 
+/// Rules of one site for links that lead back to their pages.
+const SELF_LINKS_MAX: usize = 32;
+
 /// Tries of a probe whose host did not answer.
 const TRIES_MAX: u8 = 3;
 
@@ -416,6 +419,32 @@ impl RuleBook {
         if declared.len() < DECLARED_MAX {
             declared.insert((rule, scope));
         }
+    }
+
+    /// Takes note of links that led back to the page they were found on, on so many pages of a
+    /// site, and puts the rule that says so on trial: pairs of pages alone can prove it, since what
+    /// it is about is no URL. One that was refuted stays so.
+    ///
+    /// # Errors
+    /// Returns a rule of the site that cannot be used.
+    pub(crate) fn found_self_links(
+        &mut self,
+        site: &Site,
+        (rule, scope): (RuleKind, Scope),
+        pages: u32,
+        now: Timestamp,
+    ) -> Result<(), RuleError> {
+        let mut rule = Rule::new(site.clone(), rule, scope, Source::Mined, now);
+        let of_kind = |entry: &&Entry| matches!(entry.rule.rule, RuleKind::SelfLink { .. });
+        let is_full = self.entries.of_site(site).filter(of_kind).count() >= SELF_LINKS_MAX;
+        let is_asked = self.by_pairs && self.settings.miner.self_links;
+        if !is_asked || is_full || self.entries.contains(rule.id) {
+            return Ok(());
+        }
+        rule.check()?;
+        rule.evidence.documents_same = pages;
+        self.admit(rule);
+        self.start_trials(site, now)
     }
 
     /// Counts a URL that rules suppressed.

@@ -303,6 +303,7 @@ impl<'a> Corpus<'a> {
             RuleKind::DropParameter { names, .. } if names.len() == 1 => {
                 Box::new(self.holding(&names[0]))
             }
+            RuleKind::SelfLink { .. } => Box::new(std::iter::empty()),
             _ => Box::new(0..self.classes.len()),
         }
     }

@@ -180,6 +180,7 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
         }
         RuleKind::IgnoreSegment { shape, index, value } => Ok(segment(shape, *index, value)),
         RuleKind::SortParameters => Err("redirects cannot put parameters in order"),
+        RuleKind::SelfLink { .. } => Err("which page it is stands on the page alone"),
         RuleKind::Escapes { .. } => {
             Err("redirects cannot replace what may stand any number of times")
         }

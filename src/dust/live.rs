@@ -519,6 +519,12 @@ impl RuleSet {
         Some(needed(rules, (url, other), order))
     }
 
+    /// Returns the rule by which a link is the page that it was found on; `None` for a link to the
+    /// address of that page.
+    pub(crate) fn led_back(&self, link: &CrawlUrl, page: &CrawlUrl) -> Option<RuleId> {
+        self.rules_of(link.host_str())?.led_back(link, page).filter(|_| link != page)
+    }
+
     /// Returns those of some rules that rewrite a URL where the others are left out: a rule on
     /// trial may do in one directory what one in force does in all.
     pub(crate) fn rewriting(&self, url: &CrawlUrl, among: &[RuleId]) -> Vec<RuleId> {

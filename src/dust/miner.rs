@@ -38,6 +38,10 @@ pub struct Settings {
     pub duplicate_share_min: f64,
     /// A rise of the share of duplicates by this much is a reason to mine again.
     pub duplicate_share_rise: f64,
+    /// Whether links that lead back to the page they stand on, as those of the posts of a topic
+    /// do, are learned as well, where rules are proved by pairs of pages: what stands for such a
+    /// link is that page.
+    pub self_links: bool,
     /// Distinct documents that must speak for a rule.
     pub support_min: u32,
     /// URLs of the sample that a found rule must rewrite where it takes probes to prove it: one
@@ -60,6 +64,7 @@ impl Default for Settings {
             ],
             duplicate_share_min: 0.02,
             duplicate_share_rise: 0.05,
+            self_links: true,
             support_min: 3,
             applicable_min: 8,
             negative_share_max: 0.005,

@@ -149,6 +149,17 @@ pub enum RuleKind {
         /// What stands there afterwards: a value that leads to every page, or `-`.
         value: String,
     },
+    /// Takes links of one form, on pages of another form, for the page that they stand on. It
+    /// rewrites no URL: what stands for such a link is the page on which it was found.
+    ///
+    /// In a form `<n>` is a number, `<any>` a name, and `<same>` either of them where the address
+    /// of the page has it too.
+    SelfLink {
+        /// The form of the pages, such as `/viewtopic.php?t=<n>`.
+        page: String,
+        /// The form of the links, such as `/viewtopic.php?p=<n>`.
+        link: String,
+    },
 }
 
 fn slash() -> String {
@@ -429,6 +440,7 @@ impl RuleKind {
             RuleKind::PathCase => 5,
             RuleKind::Substring { .. } => 6,
             RuleKind::IgnoreSegment { .. } => 7,
+            RuleKind::SelfLink { .. } => 8,
         }
     }
 
@@ -490,6 +502,15 @@ impl RuleKind {
                     return Err("the hosts are equal, or a path has no slash at an end".to_owned());
                 }
                 Ok(())
+            }
+            RuleKind::SelfLink { page, link } => {
+                text("form", page)?;
+                text("form", link)?;
+                if page.starts_with('/') && link.starts_with('/') {
+                    Ok(())
+                } else {
+                    Err("the form of a page, or of a link, begins with a slash".to_owned())
+                }
             }
             RuleKind::SortParameters
             | RuleKind::Escapes { .. }
@@ -593,6 +614,9 @@ impl fmt::Display for RuleKind {
                     }
                 }
                 f.write_str("\"")
+            }
+            RuleKind::SelfLink { page, link } => {
+                write!(f, "link \"{link}\" on \"{page}\" is that page")
             }
         }
     }

@@ -31,12 +31,15 @@ pub(crate) enum Shape {
     Spelling,
     /// A host or a scheme.
     Host,
+    /// The item that is named: a link for the page that it stands on.
+    Item,
 }
 
 /// Wrong rules for each true one before anything is known of a site: what precision the search has.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
 
-/// The same for rules that exchange words, and for those that leave out a part of the path.
+/// The same for rules that exchange words, and for those that leave out a part of the path, or take
+/// a link for its page.
 /// Parameters begin with no doubt: 0.05 already would hide nothing of a repository shown at each
 /// commit, and what a parameter does in one place is asked in each.
 const ODDS_WRONG_WORDS: f64 = 0.5;
@@ -72,6 +75,7 @@ impl Shape {
             | RuleKind::PathSession { .. } => Shape::Spelling,
             RuleKind::HostAlias { .. } | RuleKind::Scheme { .. } => Shape::Host,
             RuleKind::IgnoreSegment { .. } => Shape::Path,
+            RuleKind::SelfLink { .. } => Shape::Item,
         }
     }
 
@@ -114,7 +118,7 @@ fn words(piece: &str) -> Vec<&str> {
 fn odds_before(rule: &Rule) -> f64 {
     match Shape::of(&rule.rule) {
         Shape::Words if rule.source == Source::Mined => ODDS_WRONG_WORDS,
-        Shape::Path if rule.source == Source::Mined => ODDS_WRONG_PATH,
+        Shape::Path | Shape::Item if rule.source == Source::Mined => ODDS_WRONG_PATH,
         _ => ODDS_WRONG,
     }
 }

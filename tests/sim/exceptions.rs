@@ -11,19 +11,19 @@ use crawler::url::CrawlUrl;
 use super::scripted::{Page, empty};
 
 /// What a URL shows: which document it is, and the page.
-type Shown = Option<(String, String)>;
+pub(super) type Shown = Option<(String, String)>;
 
 /// Returns so many words that no other seed has.
-fn words(seed: &str, count: usize) -> String {
+pub(super) fn words(seed: &str, count: usize) -> String {
     let word = |n: usize| xxhash_rust::xxh3::xxh3_64(format!("{seed} {n}").as_bytes());
     (0..count).map(|n| format!("w{:x} ", word(n) >> 24)).collect()
 }
 
-fn link(to: &str, text: &str) -> String {
+pub(super) fn link(to: &str, text: &str) -> String {
     format!("<a href=\"{to}\">{text}</a> ")
 }
 
-fn page(title: &str, body: &str) -> String {
+pub(super) fn page(title: &str, body: &str) -> String {
     format!(
         "<!doctype html><title>{title}</title><p><a href=/>Home</a></p><h1>{title}</h1>{body}\
          <p>All rights are reserved by the owners of this site</p>"
@@ -47,13 +47,16 @@ fn item(kind: &str, id: &str, count: usize) -> Shown {
     Some((format!("{kind} {id}"), page(&words(&format!("title {id}"), 4), &body)))
 }
 
-fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
+pub(super) fn parameter<'u>(url: &'u CrawlUrl, name: &str) -> Option<&'u str> {
     let mut pairs = url.as_url().query()?.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// Crawls a site; returns the documents that were reached, and the number of requests.
-async fn crawl(site: fn(&CrawlUrl) -> Shown, dust: DustMode) -> (BTreeSet<String>, usize) {
+pub(super) async fn crawl(
+    site: fn(&CrawlUrl) -> Shown,
+    dust: DustMode,
+) -> (BTreeSet<String>, usize) {
     let asked = asked(site, DustSettings { mode: dust, ..DustSettings::default() }).await;
     let documents = asked.iter().filter_map(site).map(|(document, _)| document);
     (documents.collect(), asked.len())
@@ -72,7 +75,7 @@ async fn asked(site: fn(&CrawlUrl) -> Shown, dust: DustSettings) -> Vec<CrawlUrl
 }
 
 /// Asserts that a crawl with rules loses nothing, and next to no time.
-async fn assert_none_is_lost(site: fn(&CrawlUrl) -> Shown) {
+pub(super) async fn assert_none_is_lost(site: fn(&CrawlUrl) -> Shown) {
     let (all, without) = crawl(site, DustMode::Off).await;
     let (reached, with) = crawl(site, DustMode::Enforce).await;
     let lost: Vec<&String> = all.difference(&reached).collect();

@@ -18,6 +18,7 @@ mod remaining;
 mod robots;
 mod scripted;
 mod seeds;
+mod self_links;
 mod steer;
 mod store;
 

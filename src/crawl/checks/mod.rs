@@ -373,14 +373,23 @@ pub(in crate::crawl) struct United {
 }
 
 impl United {
-    /// Returns what makes two URLs one page; `None` where they have not one key.
+    /// Returns what makes two URLs one page; `None` where they have not one key, and the one is no
+    /// link that leads back to the other.
     pub(in crate::crawl) fn by_key(
         set: &RuleSet,
         url: &CrawlUrl,
         stands: CrawlUrl,
     ) -> Option<United> {
-        let all = set.uniting(url, &stands)?;
+        let Some(all) = set.uniting(url, &stands) else {
+            return Some(United::by_link(set.led_back(url, &stands)?, url));
+        };
         Some(United::by(set, all, url, stands))
+    }
+
+    /// Tells that a URL is the page it was found on.
+    pub(in crate::crawl) fn by_link(rule: RuleId, url: &CrawlUrl) -> United {
+        let rules = vec![rule];
+        United { all: rules.clone(), rules, url: url.clone(), stands: None, withholds: None }
     }
 
     /// Tells which of the two URLs these rules rewrite.
@@ -838,13 +847,14 @@ impl State {
         };
         let keeps_back = record.is_some_and(|record| readmit::withholds(&record));
         let withholds = keeps_back.then(|| set.view_of(&stands));
+        if let Some(united) = United::by_key(set, url, stands.clone()) {
+            return Ok(United { withholds, ..united });
+        }
         // One that stands for it by way of a third has its key no more where rules changed since.
-        let all = set.uniting(url, &stands).unwrap_or_else(|| {
-            let own = set.canonize(url).rules;
-            let mut others = set.canonize(&stands).rules;
-            others.retain(|rule| !own.contains(rule));
-            [own, others].concat()
-        });
+        let own = set.canonize(url).rules;
+        let mut others = set.canonize(&stands).rules;
+        others.retain(|rule| !own.contains(rule));
+        let all = [own, others].concat();
         Ok(United { withholds, ..United::by(set, all, url, stands) })
     }
 
