@@ -16,7 +16,7 @@ use crate::url::query::{self, Separator};
 use crate::url::{Host, Site};
 
 /// Version of the JSON form of rules and rule files.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Longest text of a pattern or replacement in bytes; URLs longer than 2 KiB are rarely crawled.
 const TEXT_BYTES_MAX: usize = 1024;
@@ -332,14 +332,22 @@ impl RuleFile {
     /// # Errors
     /// Returns what is wrong, and with which rule.
     pub fn parse(json: &[u8]) -> Result<RuleFile, RuleError> {
-        let file: RuleFile = serde_json::from_slice(json)
-            .map_err(|error| RuleError(format!("not a rule file: {error}")))?;
-        if file.format > FORMAT {
+        /// What is the same in files of all formats.
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+        }
+        let wrong = |error| RuleError(format!("not a rule file: {error}"));
+        // Before all else: what a later format has in it is no error of the file.
+        if let Ok(Head { format }) = serde_json::from_slice(json)
+            && format > FORMAT
+        {
             return Err(RuleError(format!(
-                "the rule file has format {}, this crawler reads up to {FORMAT}: use a newer one",
-                file.format
+                "the rule file has format {format}, this crawler reads up to {FORMAT}: use a newer \
+                 one"
             )));
         }
+        let file: RuleFile = serde_json::from_slice(json).map_err(wrong)?;
         let mut ids = BTreeSet::new();
         for rule in &file.rules {
             rule.check()?;
@@ -778,6 +786,32 @@ mod tests {
         assert!(parse(vec![one.clone(), other.clone()]).is_ok());
         let error = parse(vec![one.clone(), other, one.clone()]).unwrap_err().to_string();
         assert!(error.contains(&one.id.to_string()), "{error}");
+    }
+
+    #[test]
+    fn a_rule_file_of_a_later_format_is_named_as_one_whatever_is_in_it() {
+        let later = br#"{"format":99,"rules":[{"rule":{"kind":"of a later day"}}]}"#;
+        let error = RuleFile::parse(later).unwrap_err().to_string();
+        assert!(error.contains("format 99"), "{error}");
+        let unknown = br#"{"format":1,"rules":[{"rule":{"kind":"of a later day"}}]}"#;
+        let error = RuleFile::parse(unknown).unwrap_err().to_string();
+        assert!(error.starts_with("not a rule file"), "{error}");
+    }
+
+    #[test]
+    fn a_rule_of_links_has_two_forms_that_are_paths() {
+        let of = |page: &str, link: &str| {
+            rule(RuleKind::SelfLink { page: page.to_owned(), link: link.to_owned() })
+        };
+        let link = of("/topic?id=<n>", "/topic?post=<n>");
+        assert!(link.check().is_ok());
+        assert_eq!(link.to_string(), "link \"/topic?post=<n>\" on \"/topic?id=<n>\" is that page");
+        let json = serde_json::to_string(&link.rule).unwrap();
+        let want = r#"{"kind":"self_link","page":"/topic?id=<n>","link":"/topic?post=<n>"}"#;
+        assert_eq!(json, want, "what files hold");
+        for (page, link) in [("", "/a"), ("/a", "a"), ("/a\n}", "/a"), ("/a", "/a b")] {
+            assert!(of(page, link).check().is_err(), "{page:?} {link:?}");
+        }
     }
 
     /// What is exported becomes a line of a server's configuration.
