@@ -436,8 +436,9 @@ impl State {
             }
             self.await_audit(own, by, &united.rules);
             is_audit = rules.hides(&united.url, &united.rules);
-        }
-        if let Some((by, rule)) = self.page_of_link(&rules, &lease)?.filter(|_| beside.is_none()) {
+        } else if beside.is_none()
+            && let Some((by, rule)) = self.page_of_link(&rules, &lease)?
+        {
             let united = United::by_link(rule, &url);
             if !self.is_fetched_to_check(&rules, own, &united, by)? {
                 return self.suppress(lease, by, united.numbers(), rules.version(), now);

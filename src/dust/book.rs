@@ -47,7 +47,7 @@ const ELSEWHERE_MAX: usize = 64;
 const DECLARED_MAX: usize = 64;
 
 /// Rules of one site for links that lead back to their pages.
-const SELF_LINKS_MAX: usize = 32;
+const SELF_LINKS_MAX: usize = 64;
 
 /// Tries of a probe whose host did not answer.
 const TRIES_MAX: u8 = 3;
