@@ -28,7 +28,7 @@ use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{Fetched, RuleId};
 use crate::frontier::{DoneState, UrlState};
-use crate::url::Fingerprint;
+use crate::url::{CrawlUrl, Fingerprint};
 
 /// How the content of such a page is judged.
 pub(super) const PASSING: &str = "junk:passing";
@@ -202,11 +202,14 @@ impl State {
     /// Returns true where a page has shown one of these texts that no rules make one with another.
     fn is_shown_elsewhere(&self, page: Fingerprint, names: &[u64]) -> Result<bool, DbError> {
         let set = self.rules.snapshot();
-        let Some(key) = self.url_of(page)?.map(|url| set.canonize(&url).key.into_owned()) else {
-            return Ok(false);
-        };
+        let Some(url) = self.url_of(page)? else { return Ok(false) };
+        let key = set.canonize(&url).key;
         for other in self.passing.sharing(names).filter(|other| *other != page) {
-            if self.url_of(other)?.is_some_and(|url| *set.canonize(&url).key != key) {
+            let is_another = |other: CrawlUrl| {
+                let is_link = set.led_back(&other, &url).or(set.led_back(&url, &other)).is_some();
+                set.canonize(&other).key != key && !is_link
+            };
+            if self.url_of(other)?.is_some_and(is_another) {
                 return Ok(true);
             }
         }

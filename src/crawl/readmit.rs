@@ -85,6 +85,8 @@ impl State {
             match &record.state {
                 // When a rule falls, what it hid waits to come back, and what stood for it then
                 // stands for it no more.
+                // That it was found on another page says nothing of other forms of its own key.
+                UrlState::Suppressed { rules, .. } if self.is_by_link(rules) => return Ok(None),
                 UrlState::Suppressed { by, rules, .. } if self.are_in_force(rules) => at = *by,
                 _ => return Ok(stands(&record).then_some(at)),
             }
@@ -152,6 +154,11 @@ impl State {
     fn are_in_force(&self, rules: &[u64]) -> bool {
         let set = self.rules.snapshot();
         rules.iter().all(|rule| set.rule(RuleId(*rule)).is_some())
+    }
+
+    fn is_by_link(&self, rules: &[u64]) -> bool {
+        let set = self.rules.snapshot();
+        rules.iter().any(|rule| set.is_self_link(RuleId(*rule)))
     }
 
     /// Notes that a URL came to nothing: what it stood for comes back, and it is compared with

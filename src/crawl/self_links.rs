@@ -17,7 +17,7 @@ use crate::db::DbError;
 use crate::dust::{Fetched, Finding, RuleKind, Scope, form_of_link, form_of_page, names_page};
 use crate::url::{CrawlUrl, Fingerprint};
 
-/// Pairs of forms that are counted, some 150 bytes each.
+/// Pairs of forms that are counted, some 150 bytes each and up to 2 KiB for those that lead back.
 const FORMS_MAX: usize = 10_000;
 
 /// Pages with a link that led back to them, from which on a rule is tried; and links that led

@@ -423,7 +423,7 @@ impl RuleBook {
 
     /// Takes note of links that led back to the page they were found on, on so many pages of a
     /// site, and puts the rule that says so on trial: pairs of pages alone can prove it, since what
-    /// it is about is no URL. One that was refuted stays so.
+    /// it is about is no URL. One that was retired is tried again when it is due.
     ///
     /// # Errors
     /// Returns a rule of the site that cannot be used.
@@ -438,7 +438,15 @@ impl RuleBook {
         let of_kind = |entry: &&Entry| matches!(entry.rule.rule, RuleKind::SelfLink { .. });
         let is_full = self.entries.of_site(site).filter(of_kind).count() >= SELF_LINKS_MAX;
         let is_asked = self.by_pairs && self.settings.miner.self_links;
-        if !is_asked || is_full || self.entries.contains(rule.id) {
+        let can_be_tried = match self.entries.get(rule.id) {
+            None => !is_full,
+            Some(entry) => match entry.rule.state {
+                RuleState::Candidate => true,
+                RuleState::Retired => entry.is_due(self.pages_of(site), now),
+                RuleState::Shadow | RuleState::Enforced | RuleState::Suspended => false,
+            },
+        };
+        if !is_asked || !can_be_tried {
             return Ok(());
         }
         rule.check()?;
@@ -632,7 +640,12 @@ impl RuleBook {
     }
 
     pub(super) fn on_trial(&self, site: &Site) -> Vec<RuleId> {
-        let shadows = self.entries.of_site(site).filter(|e| e.rule.state == RuleState::Shadow);
+        // No draw proves a rule that rewrites nothing: without pairs it waits.
+        let is_tried = |entry: &&Entry| {
+            let can_be = self.by_pairs || !matches!(entry.rule.rule, RuleKind::SelfLink { .. });
+            entry.rule.state == RuleState::Shadow && can_be
+        };
+        let shadows = self.entries.of_site(site).filter(is_tried);
         let mut ids: Vec<(u32, RuleId)> =
             shadows.map(|e| (e.rule.evidence.documents_same, e.rule.id)).collect();
         ids.sort_by_key(|(support, id)| (std::cmp::Reverse(*support), *id));

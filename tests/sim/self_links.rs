@@ -55,6 +55,38 @@ fn first_alone(url: &CrawlUrl) -> Shown {
     board(url, |post| post % POSTS == 0)
 }
 
+/// The links of each page name a session, which is that of the page where it has one.
+fn with_sessions(url: &CrawlUrl, site: fn(&CrawlUrl) -> Shown) -> Shown {
+    let (document, html) = site(url)?;
+    let new = format!("{:016x}", xxhash_rust::xxh3::xxh3_64(document.as_bytes()));
+    let session = parameter(url, "sid").unwrap_or(&new);
+    let html = match url.path() {
+        "/" => html,
+        _ => html.replace("/topic?", &format!("/topic?sid={session}&")),
+    };
+    Some((document, html))
+}
+
+fn plain_in_sessions(url: &CrawlUrl) -> Shown {
+    with_sessions(url, plain)
+}
+
+fn half_moved_in_sessions(url: &CrawlUrl) -> Shown {
+    with_sessions(url, half_moved)
+}
+
+/// A post without a session was hidden for the topic of one with a session, in the name of the rule
+/// that drops sessions, and stayed so when the rule of links fell.
+#[tokio::test(start_paused = true)]
+async fn sessions_beside_posts_lose_none() {
+    let (all, without) = crawl(plain_in_sessions, DustMode::Off).await;
+    let (reached, with) = crawl(plain_in_sessions, DustMode::Enforce).await;
+    println!("{with} requests for {without}");
+    assert_eq!((reached.len(), all.len()), (TOPICS as usize + 1, TOPICS as usize + 1));
+    assert!(with < without * 7 / 10, "{with} requests for {without}");
+    assert_none_is_lost(half_moved_in_sessions).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn posts_that_show_their_topic_are_not_fetched() {
     let (all, without) = crawl(plain, DustMode::Off).await;
