@@ -206,8 +206,8 @@ impl State {
         let key = set.canonize(&url).key;
         for other in self.passing.sharing(names).filter(|other| *other != page) {
             let is_another = |other: CrawlUrl| {
-                let is_link = set.led_back(&other, &url).or(set.led_back(&url, &other)).is_some();
-                set.canonize(&other).key != key && !is_link
+                let is_link = |link, page| set.led_back(link, page).is_some();
+                set.canonize(&other).key != key && !is_link(&other, &url) && !is_link(&url, &other)
             };
             if self.url_of(other)?.is_some_and(is_another) {
                 return Ok(true);

@@ -90,12 +90,10 @@ impl State {
         shown: Fetched,
         now: Timestamp,
     ) -> Result<(), DbError> {
+        let is_asked = self.enforces && self.configured.dust.miner.self_links;
+        let can_tell = shown.can_testify() && url != via && url.origin() == via.origin();
         // Of a link that names the page that it is, rules say as much that rewrite addresses.
-        let is_asked = shown.can_testify()
-            && url != via
-            && url.origin() == via.origin()
-            && !names_page(url, via);
-        if !is_asked {
+        if !is_asked || !can_tell || names_page(url, via) {
             return Ok(());
         }
         let Some((page, link)) = form_of_page(via).zip(form_of_link(url, via)) else {

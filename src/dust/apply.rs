@@ -282,15 +282,15 @@ impl SiteRules {
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
     }
 
-    /// Returns the rule by which a link is the page that it was found on.
+    /// Returns the rule by which a link is the page that it was found on; `None` for a link to the
+    /// address of that page.
     pub(crate) fn led_back(&self, link: &CrawlUrl, page: &CrawlUrl) -> Option<RuleId> {
-        if self.self_links.is_empty() || link.origin() != page.origin() {
+        if self.self_links.is_empty() || link == page || link.origin() != page.origin() {
             return None;
         }
         let (of_page, of_link) = (form_of_page(page)?, form_of_link(link, page)?);
-        let form = Form::of(link, &[]);
-        let leads_back =
-            |of: &&SelfLink| *of.link == *of_link && *of.page == *of_page && of.bound.holds(&form);
+        let has_forms = |of: &SelfLink| *of.link == *of_link && *of.page == *of_page;
+        let leads_back = |of: &&SelfLink| has_forms(of) && of.bound.holds(&Form::of(link, &[]));
         self.self_links.iter().find(leads_back).map(|of| of.bound.id)
     }
 

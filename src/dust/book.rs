@@ -435,9 +435,8 @@ impl RuleBook {
         now: Timestamp,
     ) -> Result<(), RuleError> {
         let mut rule = Rule::new(site.clone(), rule, scope, Source::Mined, now);
-        let of_kind = |entry: &&Entry| matches!(entry.rule.rule, RuleKind::SelfLink { .. });
-        let is_full = self.entries.of_site(site).filter(of_kind).count() >= SELF_LINKS_MAX;
-        let is_asked = self.by_pairs && self.settings.miner.self_links;
+        let of_kind = self.entries.of_site(site).filter(|entry| entry.rule.rule.is_self_link());
+        let is_full = of_kind.count() >= SELF_LINKS_MAX;
         let can_be_tried = match self.entries.get(rule.id) {
             None => !is_full,
             Some(entry) => match entry.rule.state {
@@ -446,7 +445,7 @@ impl RuleBook {
                 RuleState::Shadow | RuleState::Enforced | RuleState::Suspended => false,
             },
         };
-        if !is_asked || !can_be_tried {
+        if !self.by_pairs || !can_be_tried {
             return Ok(());
         }
         rule.check()?;
@@ -642,7 +641,7 @@ impl RuleBook {
     pub(super) fn on_trial(&self, site: &Site) -> Vec<RuleId> {
         // No draw proves a rule that rewrites nothing: without pairs it waits.
         let is_tried = |entry: &&Entry| {
-            let can_be = self.by_pairs || !matches!(entry.rule.rule, RuleKind::SelfLink { .. });
+            let can_be = self.by_pairs || !entry.rule.rule.is_self_link();
             entry.rule.state == RuleState::Shadow && can_be
         };
         let shadows = self.entries.of_site(site).filter(is_tried);

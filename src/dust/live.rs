@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::apply::{Form, HashedMap, SiteRules};
 use super::items::{Items, NO_ITEMS};
 use super::proven::{FIRST, NAMES, Places, Proven, VIEW, places};
-use super::rule::{Rule, RuleError, RuleId, RuleKind, RuleState};
+use super::rule::{Rule, RuleError, RuleId, RuleState};
 use super::sketch::mix;
 use super::validate::Settings;
 use crate::url::query::parameters;
@@ -522,12 +522,12 @@ impl RuleSet {
     /// Returns the rule by which a link is the page that it was found on; `None` for a link to the
     /// address of that page.
     pub(crate) fn led_back(&self, link: &CrawlUrl, page: &CrawlUrl) -> Option<RuleId> {
-        self.rules_of(link.host_str())?.led_back(link, page).filter(|_| link != page)
+        self.rules_of(link.host_str())?.led_back(link, page)
     }
 
     /// Returns true for a rule of the set that takes links for the pages they stand on.
     pub(crate) fn is_self_link(&self, rule: RuleId) -> bool {
-        self.rule(rule).is_some_and(|rule| matches!(rule.rule, RuleKind::SelfLink { .. }))
+        self.rule(rule).is_some_and(|rule| rule.rule.is_self_link())
     }
 
     /// Returns those of some rules that rewrite a URL where the others are left out: a rule on

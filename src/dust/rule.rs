@@ -420,6 +420,11 @@ impl RuleKind {
         RuleKind::DropParameter { names, value, separator: Separator::default() }
     }
 
+    /// Returns true for a rule that takes links for the pages they stand on.
+    pub(crate) fn is_self_link(&self) -> bool {
+        matches!(self, RuleKind::SelfLink { .. })
+    }
+
     /// Returns the rule that leads back, where there is one: it makes one page of the same URLs.
     pub(crate) fn inverse(&self) -> Option<RuleKind> {
         match self.clone() {

@@ -5,8 +5,6 @@
 //! found does: what holds for links of one form on pages of another one is learned like any rule,
 //! and what stands for such a link is the page itself.
 
-use std::fmt::Write;
-
 use crate::url::{CrawlUrl, query};
 
 /// Longest form; what is longer is told from others by more than a form can say.
@@ -50,11 +48,11 @@ pub(crate) fn form_of_link(link: &CrawlUrl, page: &CrawlUrl) -> Option<String> {
 pub(crate) fn names_page(link: &CrawlUrl, page: &CrawlUrl) -> bool {
     let (of_page, of_link) = (open(page), open(link));
     let is_in = |of: &Open<'_>, all: &[Open<'_>]| all.iter().any(|known| known.text == of.text);
-    let lacks = of_page.iter().filter(|of| !is_in(of, &of_link) && !of.is_exchanged(&of_link));
-    let mut new = of_link.iter().filter(|of| !is_in(of, &of_page) && !of.is_exchanged(&of_page));
-    let lacks_none = lacks.count() == 0;
-    let has_none_new = new.clone().count() == 0;
-    if lacks_none && !new.any(|of| of.parameter.is_none()) {
+    let lacks_none = of_page.iter().all(|of| is_in(of, &of_link) || of.is_exchanged(&of_link));
+    let is_new = |of: &Open<'_>| !is_in(of, &of_page) && !of.is_exchanged(&of_page);
+    let has_none_new = !of_link.iter().any(&is_new);
+    let has_none_new_in_path = !of_link.iter().any(|of| of.parameter.is_none() && is_new(of));
+    if lacks_none && has_none_new_in_path {
         return true;
     }
     if link.path() == page.path() && of_page.iter().any(|of| of.parameter.is_none()) {
@@ -100,10 +98,9 @@ fn open(url: &CrawlUrl) -> Vec<Open<'_>> {
     let pieces =
         texts.flat_map(|(text, parameter)| text.split(SIGNS).map(move |part| (part, parameter)));
     pieces
-        .filter_map(|(part, parameter)| match with_number(part) {
-            Some((_, text)) => Some(Open { text, is_number: true, parameter }),
-            None if is_word(part) => None,
-            None => Some(Open { text: part, is_number: false, parameter }),
+        .filter_map(|(part, parameter)| {
+            let (_, text, is_number) = left_open(part)?;
+            Some(Open { text, is_number, parameter })
         })
         .collect()
 }
@@ -112,13 +109,16 @@ fn form(tail: &str, has_page: impl Fn(&str) -> bool) -> Option<String> {
     let mut out = String::with_capacity(tail.len());
     for piece in tail.split_inclusive(SIGNS) {
         let part = piece.trim_end_matches(SIGNS);
-        match with_number(part) {
-            Some((prefix, number)) => {
-                let open = if has_page(number) { SAME } else { NUMBER };
-                let _ = write!(out, "{prefix}{open}");
+        match left_open(part) {
+            None => out.push_str(part),
+            Some((prefix, text, is_number)) => {
+                out.push_str(prefix);
+                out.push_str(match (has_page(text), is_number) {
+                    (true, _) => SAME,
+                    (false, true) => NUMBER,
+                    (false, false) => ANY,
+                });
             }
-            None if is_word(part) => out.push_str(part),
-            None => out.push_str(if has_page(part) { SAME } else { ANY }),
         }
         out.push_str(&piece[part.len()..]);
         if out.len() > FORM_BYTES_MAX {
@@ -126,6 +126,15 @@ fn form(tail: &str, has_page: impl Fn(&str) -> bool) -> Option<String> {
         }
     }
     Some(out)
+}
+
+/// Returns what a form leaves open of a piece, after the short word before it, and whether that is
+/// a number; `None` for a word of the site.
+fn left_open(part: &str) -> Option<(&str, &str, bool)> {
+    match with_number(part) {
+        Some((prefix, number)) => Some((prefix, number, true)),
+        None => (!is_word(part)).then_some(("", part, false)),
+    }
 }
 
 /// Returns a number and the short word before it, which may be none.

@@ -847,14 +847,19 @@ impl State {
         };
         let keeps_back = record.is_some_and(|record| readmit::withholds(&record));
         let withholds = keeps_back.then(|| set.view_of(&stands));
-        if let Some(united) = United::by_key(set, url, stands.clone()) {
-            return Ok(United { withholds, ..united });
+        let all = set.uniting(url, &stands);
+        if all.is_none()
+            && let Some(rule) = set.led_back(url, &stands)
+        {
+            return Ok(United { withholds, ..United::by_link(rule, url) });
         }
         // One that stands for it by way of a third has its key no more where rules changed since.
-        let own = set.canonize(url).rules;
-        let mut others = set.canonize(&stands).rules;
-        others.retain(|rule| !own.contains(rule));
-        let all = [own, others].concat();
+        let all = all.unwrap_or_else(|| {
+            let own = set.canonize(url).rules;
+            let mut others = set.canonize(&stands).rules;
+            others.retain(|rule| !own.contains(rule));
+            [own, others].concat()
+        });
         Ok(United { withholds, ..United::by(set, all, url, stands) })
     }
 
