@@ -145,7 +145,8 @@ impl State {
             self.looks.note_said(waiting.fingerprint, &analysis.vocabulary);
         }
         if let Some(via) = admitted.via.as_ref().filter(|_| !troubled) {
-            self.note_self_link((&waiting.url, via), fetched, now)?;
+            let shown = (fetched, facts.redirect.as_ref());
+            self.note_self_link((&waiting.url, via), shown, now)?;
         }
         let row = self.next_row();
         told::note(batch, &self.db, row, &observation);

@@ -17,8 +17,8 @@ use crate::clock::Timestamp;
 use crate::dust::declared::DeclaredRule;
 use crate::dust::durable::RuleRows;
 use crate::dust::{
-    self, Fetched, Finding, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId, RuleSet,
-    RuleState,
+    self, Fetched, Finding, LedBack, Observation, Probe, Rule, RuleBook, RuleEvent, RuleId,
+    RuleSet, RuleState,
 };
 use crate::url::{CrawlUrl, Site};
 
@@ -103,8 +103,8 @@ pub(super) enum Tell {
     Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
-    /// Links led back to the page they were found on, on so many pages.
-    SelfLinks(Site, DeclaredRule, u32, Timestamp),
+    /// Links led back to the page they were found on.
+    SelfLinks(Box<LedBack>, Timestamp),
     /// Rules suppressed a URL.
     Suppressed(Vec<RuleId>),
     /// A URL that rules suppressed is to be fetched after all.
@@ -354,8 +354,9 @@ impl Mind {
                     self.book.declare(&site, rule, scope);
                 }
             }
-            Tell::SelfLinks(site, rule, pages, now) => {
-                if let Err(error) = self.book.found_self_links(&site, rule, pages, now) {
+            Tell::SelfLinks(found, now) => {
+                let site = found.page.site();
+                if let Err(error) = self.book.found_self_links(*found, now) {
                     tracing::error!(%site, %error, "a rule for links to their own page is no use");
                 }
             }

@@ -14,7 +14,9 @@ use super::learner::Tell;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::DbError;
-use crate::dust::{Fetched, Finding, RuleKind, Scope, form_of_link, form_of_page, names_page};
+use crate::dust::{
+    Fetched, Finding, LedBack, RuleKind, RuleSet, Scope, form_of_link, form_of_page, names_page,
+};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Pairs of forms that are counted, some 150 bytes each and up to 2 KiB for those that lead back.
@@ -25,11 +27,37 @@ const FORMS_MAX: usize = 10_000;
 const PAGES_MIN: usize = 3;
 const PAGES_FOR_OTHERS: usize = 16;
 
+/// Such pages where the links name the page: rules that rewrite addresses say the same with fewer,
+/// if it is so wherever the link is found; and one link that led elsewhere is enough against it.
+const NAMING_PAGES_MIN: usize = 8;
+
 /// Pages that are told apart.
 const PAGES_MAX: usize = 64;
 
 /// Links that led elsewhere, beyond which no more are looked at.
 const OTHERS_MAX: usize = PAGES_MAX / PAGES_FOR_OTHERS;
+
+/// How links of one form on pages of another one are counted.
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    /// Hash of both forms, and of their host.
+    forms: u64,
+    /// The links name the page.
+    is_naming: bool,
+}
+
+impl Count {
+    /// Returns how many links that led elsewhere are enough against a rule.
+    fn others_max(self) -> usize {
+        if self.is_naming { 1 } else { OTHERS_MAX }
+    }
+
+    /// Returns how many pages speak for a rule, where so many links led elsewhere.
+    fn pages_needed(self, elsewhere: usize) -> usize {
+        let least = if self.is_naming { NAMING_PAGES_MIN } else { PAGES_MIN };
+        least + PAGES_FOR_OTHERS * elsewhere
+    }
+}
 
 /// Where links of one form on pages of another one led.
 #[derive(Debug, Default)]
@@ -56,23 +84,23 @@ impl Default for SelfLinks {
 
 impl SelfLinks {
     /// Returns true where it is open whether links of these forms lead back.
-    fn is_open(&mut self, forms: u64) -> bool {
+    fn is_open(&mut self, count: Count) -> bool {
         self.led
-            .get(&forms)
-            .is_none_or(|led| led.elsewhere < OTHERS_MAX && led.back.len() < PAGES_MAX)
+            .get(&count.forms)
+            .is_none_or(|led| led.elsewhere < count.others_max() && led.back.len() < PAGES_MAX)
     }
 
     /// Takes in where a link of these forms led; returns the number of pages that speak for a rule,
     /// each time that there are twice as many.
-    fn note(&mut self, forms: u64, page: Fingerprint, leads_back: bool) -> Option<usize> {
-        let led = self.led.get_or_insert_mut(forms, Led::default);
+    fn note(&mut self, count: Count, page: Fingerprint, leads_back: bool) -> Option<usize> {
+        let led = self.led.get_or_insert_mut(count.forms, Led::default);
         if !leads_back {
             led.elsewhere += 1;
             return None;
         }
         let is_new = led.back.insert(page);
         let pages = led.back.len();
-        let needed = PAGES_MIN + PAGES_FOR_OTHERS * led.elsewhere;
+        let needed = count.pages_needed(led.elsewhere);
         let is_time = pages >= needed && (pages == needed || pages.is_power_of_two());
         (is_new && is_time).then_some(pages)
     }
@@ -80,20 +108,20 @@ impl SelfLinks {
 
 impl State {
     /// Takes note of whether a link led back to the page that it was found on, given what it
-    /// showed; a rule that says so is told to the miner.
+    /// showed, or what it redirects to; a rule that says so is told to the miner.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn note_self_link(
         &mut self,
         (url, via): (&CrawlUrl, &CrawlUrl),
-        shown: Fetched,
+        (shown, redirect): (Fetched, Option<&CrawlUrl>),
         now: Timestamp,
     ) -> Result<(), DbError> {
         let is_asked = self.enforces && self.configured.dust.miner.self_links;
-        let can_tell = shown.can_testify() && url != via && url.origin() == via.origin();
-        // Of a link that names the page that it is, rules say as much that rewrite addresses.
-        if !is_asked || !can_tell || names_page(url, via) {
+        let says_what = shown.can_testify() || redirect.is_some();
+        let can_tell = says_what && url != via && url.origin() == via.origin();
+        if !is_asked || !can_tell {
             return Ok(());
         }
         let Some((page, link)) = form_of_page(via).zip(form_of_link(url, via)) else {
@@ -101,56 +129,86 @@ impl State {
         };
         let host = url.host();
         let forms = xxh3_64(format!("{} {page} {link}", host.as_str()).as_bytes());
-        if !self.self_links.is_open(forms) {
+        let count = Count { forms, is_naming: names_page(url, via) };
+        if !self.self_links.is_open(count) {
             return Ok(());
         }
         let by = via.fingerprint();
         let Some((known, _)) = self.evidence_at(by)? else { return Ok(()) };
-        let leads_back = match known.judged_by(shown) {
-            Finding::Same => !known.hides(shown) && !known.differs_around(shown),
-            Finding::Failed => false,
-            Finding::Unclear => return Ok(()),
+        let leads_back = match (redirect, known.judged_by(shown)) {
+            (Some(to), _) if !is_page(&self.rules.snapshot(), to, via) => {
+                // It may turn out to be another form of this page.
+                return Ok(());
+            }
+            (Some(_), _) => known.is_page(),
+            (None, Finding::Same) => !known.hides(shown) && !known.differs_around(shown),
+            (None, Finding::Failed) => false,
+            (None, Finding::Unclear) => return Ok(()),
         };
-        if let Some(pages) = self.self_links.note(forms, by, leads_back) {
-            let rule = RuleKind::SelfLink { page, link };
-            let scope = Scope { host: Some(host.clone()), ..Scope::default() };
-            let pages = u32::try_from(pages).unwrap_or(u32::MAX);
-            self.tell(Tell::SelfLinks(host.site(), (rule, scope), pages, now));
+        if let Some(pages) = self.self_links.note(count, by, leads_back) {
+            let found = LedBack {
+                rule: RuleKind::SelfLink { page, link },
+                scope: Scope { host: Some(host.clone()), ..Scope::default() },
+                pages: u32::try_from(pages).unwrap_or(u32::MAX),
+                link: url.clone(),
+                page: via.clone(),
+            };
+            self.tell(Tell::SelfLinks(Box::new(found), now));
         }
         Ok(())
     }
+}
+
+/// Returns true where a URL is a page, or one with it by the rules.
+pub(super) fn is_page(set: &RuleSet, url: &CrawlUrl, page: &CrawlUrl) -> bool {
+    url == page || set.uniting(url, page).is_some()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const OTHERS: Count = Count { forms: 1, is_naming: false };
+    const NAMING: Count = Count { forms: 2, is_naming: true };
+
     /// Returns after which of some links a rule is told, and by how many pages.
-    fn told(links: impl Iterator<Item = (u128, bool)>) -> Vec<(usize, usize)> {
+    fn told(count: Count, links: impl Iterator<Item = (u128, bool)>) -> Vec<(usize, usize)> {
         let mut known = SelfLinks::default();
         let told = links.enumerate().filter_map(|(at, (page, leads_back))| {
-            Some((at, known.note(1, Fingerprint(page), leads_back)?))
+            Some((at, known.note(count, Fingerprint(page), leads_back)?))
         });
         told.collect()
     }
 
     #[test]
     fn three_pages_speak_for_a_rule_whatever_links_they_have() {
-        assert_eq!(told((0..10).map(|_| (1, true))), [], "one page");
+        assert_eq!(told(OTHERS, (0..10).map(|_| (1, true))), [], "one page");
         let links = (0..20).map(|n| (n / 4, true));
-        assert_eq!(told(links), [(8, 3), (12, 4)], "told again: it may not have been heard");
+        assert_eq!(
+            told(OTHERS, links),
+            [(8, 3), (12, 4)],
+            "told again: it may not have been heard"
+        );
     }
 
     #[test]
     fn links_that_lead_elsewhere_ask_for_more_pages_and_many_for_no_rule() {
         let links = (0..40).map(|n| (n, n != 2));
-        assert_eq!(told(links), [(19, 19), (32, 32)]);
+        assert_eq!(told(OTHERS, links), [(19, 19), (32, 32)]);
         let mut known = SelfLinks::default();
         for page in 0..OTHERS_MAX as u128 {
-            assert!(known.is_open(1));
-            assert_eq!(known.note(1, Fingerprint(page), false), None);
+            assert!(known.is_open(OTHERS));
+            assert_eq!(known.note(OTHERS, Fingerprint(page), false), None);
         }
-        assert!(!known.is_open(1));
-        assert!(known.is_open(2));
+        assert!(!known.is_open(OTHERS));
+        assert!(known.is_open(NAMING));
+    }
+
+    #[test]
+    fn where_links_name_their_page_more_pages_speak_for_a_rule_and_none_against() {
+        assert_eq!(told(NAMING, (0..20).map(|n| (n, true))), [(7, 8), (15, 16)]);
+        let mut known = SelfLinks::default();
+        assert_eq!(known.note(NAMING, Fingerprint(1), false), None);
+        assert!(!known.is_open(NAMING));
     }
 }

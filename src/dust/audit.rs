@@ -250,6 +250,7 @@ impl RuleBook {
                 .hiding(rules)
                 .any(|entry| entry.rule.state == RuleState::Enforced && entry.is_refused_in(&here));
         if has_failed {
+            self.doubt_due.insert(url.site());
             let blamed = blamed.map(|id| id.to_string());
             let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
             tracing::debug!(%url, %key, ?rules, blamed, "a form is another page than its rules say");

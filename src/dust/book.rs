@@ -23,6 +23,7 @@ use super::pairs::Pairs;
 use super::prior;
 use super::proven::{Proven, places};
 use super::rule::{Evidence, Rule, RuleError, RuleId, RuleKind, RuleState, Scope, Source};
+use super::self_link::{LedBack, names_page};
 use super::validate::{self, Audit, Draw, Finding, Standing, Trial};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
@@ -146,6 +147,11 @@ impl Entry {
     /// site were observed.
     fn is_due(&self, pages: u64, now: Timestamp) -> bool {
         self.retry_at <= now || self.retry_after_pages.is_some_and(|after| after <= pages)
+    }
+
+    /// Returns true for a rule that was not tried yet, or that was and is not taken to be right.
+    fn is_unproved(&self) -> bool {
+        matches!(self.rule.state, RuleState::Candidate | RuleState::Retired)
     }
 
     /// Returns the rule for those who have nothing else of this book.
@@ -421,27 +427,30 @@ impl RuleBook {
         }
     }
 
-    /// Takes note of links that led back to the page they were found on, on so many pages of a
-    /// site, and puts the rule that says so on trial: pairs of pages alone can prove it, since what
-    /// it is about is no URL. One that was retired is tried again when it is due.
+    /// Takes note of links that led back to the page they were found on, and puts the rule that says
+    /// so on trial: pairs of pages alone can prove it, since what it is about is no URL. One that
+    /// was retired is tried again when it is due.
+    ///
+    /// Where the links name the page themselves, that is the business of rules that rewrite
+    /// addresses, if there is one that makes the two one. If one that did was refuted, this rule is
+    /// doubted as what is left of a wrong one: see [`RuleBook::doubt`].
     ///
     /// # Errors
     /// Returns a rule of the site that cannot be used.
     pub(crate) fn found_self_links(
         &mut self,
-        site: &Site,
-        (rule, scope): (RuleKind, Scope),
-        pages: u32,
+        found: LedBack,
         now: Timestamp,
     ) -> Result<(), RuleError> {
-        let mut rule = Rule::new(site.clone(), rule, scope, Source::Mined, now);
-        let of_kind = self.entries.of_site(site).filter(|entry| entry.rule.rule.is_self_link());
+        let site = found.page.site();
+        let mut rule = Rule::new(site.clone(), found.rule, found.scope, Source::Mined, now);
+        let of_kind = self.entries.of_site(&site).filter(|entry| entry.rule.rule.is_self_link());
         let is_full = of_kind.count() >= SELF_LINKS_MAX;
         let can_be_tried = match self.entries.get(rule.id) {
             None => !is_full,
             Some(entry) => match entry.rule.state {
                 RuleState::Candidate => true,
-                RuleState::Retired => entry.is_due(self.pages_of(site), now),
+                RuleState::Retired => entry.is_due(self.pages_of(&site), now),
                 RuleState::Shadow | RuleState::Enforced | RuleState::Suspended => false,
             },
         };
@@ -449,9 +458,27 @@ impl RuleBook {
             return Ok(());
         }
         rule.check()?;
-        rule.evidence.documents_same = pages;
+        let mut is_doubted = false;
+        if names_page(&found.link, &found.page) {
+            let items = self.items_of(&site);
+            let entries = || self.entries.of_site(&site);
+            let unite = |rules: Vec<Rule>| -> Result<bool, RuleError> {
+                Ok(is_united(&SiteRules::compile(&rules)?, &found.link, &found.page))
+            };
+            let live = entries().filter(|entry| !entry.is_unproved());
+            if unite(live.map(|entry| entry.as_proved(items)).collect())? {
+                return Ok(());
+            }
+            let failed = entries().filter(|entry| entry.rule.evidence.has_failed());
+            is_doubted = unite(failed.map(|entry| entry.rule.clone()).collect())?;
+        }
+        rule.evidence.documents_same = found.pages;
+        let id = rule.id;
         self.admit(rule);
-        self.start_trials(site, now)
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.doubted |= is_doubted;
+        }
+        self.start_trials(&site, now)
     }
 
     /// Counts a URL that rules suppressed.

@@ -60,7 +60,7 @@ pub use live::{Canonized, LiveRules, RuleSet};
 pub(crate) use live::{Trust, is_among_first};
 pub use miner::Miner;
 pub use rule::{Evidence, Rule, RuleFile, RuleId, RuleKind, RuleState, Scope, Segment, Source};
-pub(crate) use self_link::{form_of_link, form_of_page, names_page};
+pub(crate) use self_link::{LedBack, form_of_link, form_of_page, names_page};
 pub use sketch::{Likeness, Sketch};
 pub use validate::Finding;
 #[cfg(test)]

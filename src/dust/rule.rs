@@ -422,7 +422,15 @@ impl RuleKind {
 
     /// Returns true for a rule that takes links for the pages they stand on.
     pub(crate) fn is_self_link(&self) -> bool {
-        matches!(self, RuleKind::SelfLink { .. })
+        self.link_that_leads_back().is_some()
+    }
+
+    /// Returns the form of the links that such a rule takes for the pages they stand on.
+    pub(crate) fn link_that_leads_back(&self) -> Option<&str> {
+        match self {
+            RuleKind::SelfLink { link, .. } => Some(link),
+            _ => None,
+        }
     }
 
     /// Returns the rule that leads back, where there is one: it makes one page of the same URLs.

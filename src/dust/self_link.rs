@@ -5,6 +5,7 @@
 //! found does: what holds for links of one form on pages of another one is learned like any rule,
 //! and what stands for such a link is the page itself.
 
+use super::rule::{RuleKind, Scope};
 use crate::url::{CrawlUrl, query};
 
 /// Longest form; what is longer is told from others by more than a form can say.
@@ -24,6 +25,19 @@ const SAME: &str = "<same>";
 /// Signs that stand between the pieces of a URL.
 const SIGNS: &[char] = &['/', '?', '&', ';', '=', '.', ',', ':'];
 
+/// Links of one form that led back to the pages they were found on.
+#[derive(Debug)]
+pub(crate) struct LedBack {
+    /// What would say so of all of them.
+    pub(crate) rule: RuleKind,
+    pub(crate) scope: Scope,
+    /// How many pages there were.
+    pub(crate) pages: u32,
+    /// One of the links, and its page.
+    pub(crate) link: CrawlUrl,
+    pub(crate) page: CrawlUrl,
+}
+
 /// Returns the form of a page's address: numbers and names of items are left open. `None` where it
 /// is too long to be one.
 pub(crate) fn form_of_page(page: &CrawlUrl) -> Option<String> {
@@ -40,8 +54,8 @@ pub(crate) fn form_of_link(link: &CrawlUrl, page: &CrawlUrl) -> Option<String> {
     })
 }
 
-/// Returns true where the address of a link says itself which page it is, so that a rule that
-/// rewrites addresses can say as much: it has all numbers and names that the page has, and none
+/// Returns true where the address of a link seems to say itself which page it is, so that a rule
+/// that rewrites addresses may say as much: it has all numbers and names that the page has, and none
 /// more in its path; or the same path, in which there are some; or none that the page has not, and
 /// the same path but for these, or one above it or below; or it is a page of the same form, and
 /// shares some. A name that is the value of one parameter in both, as a session is, says nothing.

@@ -64,13 +64,17 @@ pub(super) async fn crawl(
 
 /// Returns what a crawl asks of the site.
 async fn asked(site: fn(&CrawlUrl) -> Shown, dust: DustSettings) -> Vec<CrawlUrl> {
+    asked_of(move |url| site(url).map_or(Page::Missing, |(_, html)| Page::Html(html)), dust).await
+}
+
+/// Returns what a crawl asks of what answers so.
+pub(super) async fn asked_of(
+    site: impl Fn(&CrawlUrl) -> Page + Send + Sync + 'static,
+    dust: DustSettings,
+) -> Vec<CrawlUrl> {
     let mut world = empty();
     world.dust = dust;
-    let crawled = world
-        .scripted(Vec::new(), move |url| {
-            site(url).map_or(Page::Missing, |(_, html)| Page::Html(html))
-        })
-        .await;
+    let crawled = world.scripted(Vec::new(), site).await;
     crawled.asked.iter().filter_map(|url| CrawlUrl::parse(url).ok()).collect()
 }
 

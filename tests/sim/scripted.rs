@@ -45,6 +45,11 @@ pub(super) enum Page {
 }
 
 impl Page {
+    /// Returns a redirect to this place.
+    pub(super) fn moved(to: String) -> Page {
+        Page::Moved(to.leak())
+    }
+
     /// Returns a page of the text that `seed` says, 200 words long, with these links.
     pub(super) fn text(seed: &str, links: &[&str]) -> Page {
         let mut text = String::new();
@@ -253,9 +258,7 @@ async fn the_wall_that_items_lead_to_is_left_out_in_time_and_the_items_are_not()
                     items.chain((0..40).map(|n| format!("/open/{n}"))).collect();
                 Page::text("home", &links.iter().map(String::as_str).collect::<Vec<_>>())
             }
-            path if path.starts_with("/item/") => {
-                Page::Moved(Box::leak(format!("/login?next={path}").into_boxed_str()))
-            }
+            path if path.starts_with("/item/") => Page::moved(format!("/login?next={path}")),
             "/login" => Page::Html(
                 "<!doctype html><title>Log in</title><h1>Log in</h1><form method=post>\
                  <p>User name <input name=user> Password <input type=password name=pass>\

@@ -23,6 +23,7 @@ use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
 use super::learner::Tell;
+use super::self_links::is_page;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::content::{Kept, Vocabulary, Wording};
@@ -156,13 +157,22 @@ impl State {
     ) -> Result<(), CrawlError> {
         let Some((by, record, known)) = self.stands_for(own, key)? else { return Ok(()) };
         let set = self.rules.snapshot();
-        let Ok(stands) = CrawlUrl::parse(&record.url) else { return Ok(()) };
+        let Ok(page) = CrawlUrl::parse(&record.url) else { return Ok(()) };
         // Rules that have changed meanwhile may give the two keys of their own.
-        let Some(united) = United::by_key(&set, url, stands) else { return Ok(()) };
+        let Some(united) = United::by_key(&set, url, page.clone()) else { return Ok(()) };
         let (mut rules, rewritten) = (united.rules, united.url);
         let mut stands = united.stands.filter(|(rules, _)| !rules.is_empty());
         let mut audited = fetched;
-        if let Some(to) = leads.redirect
+        let is_link = rules.iter().any(|rule| set.is_self_link(*rule));
+        if let Some(to) = leads.redirect.filter(|_| is_link) {
+            if !is_page(&set, to, &page) {
+                self.seen_of.note_audit();
+                let pair = Box::new((rewritten, key.clone(), known));
+                self.tell(Tell::Audited(rules, pair, Finding::Failed, now));
+                return Ok(());
+            }
+            audited = known;
+        } else if let Some(to) = leads.redirect
             && let Some(said) = set.uniting(url, to)
         {
             // The site itself says that both are one page, or of one more form that it is the page
