@@ -530,11 +530,12 @@ impl Page {
             Declared::Redirect(url) => (true, url.as_str().into()),
             Declared::Canonical(url) => (false, url.as_str().into()),
         });
+        let is_told = !observation.troubled;
         Page {
             url: observation.url.as_str().into(),
-            text: if observation.troubled { Text::Unknown } else { observation.text },
+            text: if is_told { observation.text } else { Text::Unknown },
             digest: observation.digest,
-            bag: observation.bag,
+            bag: observation.bag.filter(|_| is_told),
             declared,
             junk: observation.junk,
             doc: None,

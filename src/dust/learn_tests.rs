@@ -1692,3 +1692,56 @@ fn what_refuted_a_rule_bars_others_until_it_is_tried_again() {
     book.mine(&site, later).unwrap();
     assert_eq!(on_trial(&book), [rule], "its wait is over");
 }
+
+/// A page that came before the model of its site spoke neither for a rule nor against it, and so a
+/// rule was proved though the crawl held a page on which it was wrong.
+#[test]
+fn a_page_from_before_the_model_of_its_site_speaks_against_a_rule() {
+    let on_trial = |others: std::ops::Range<u64>| {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let bag = |words: std::ops::Range<u64>| Some(Bag::of(words));
+        let early = Observation { bag: bag(0..120), ..page(url("/p/99"), Text::Unknown) };
+        let told = Observation { bag: bag(others), ..page(url("/p/99?v=1"), text(99)) };
+        book.observe(&early);
+        book.observe(&told);
+        for n in 0..8 {
+            for tail in [format!("/p/{n}"), format!("/p/{n}?v=1")] {
+                book.observe(&page(url(&tail), text(n)));
+            }
+        }
+        book.mine(&url("/").site(), Timestamp::from_millis(1)).unwrap();
+        book.rules().filter(|rule| rule.state.hides()).count()
+    };
+    assert_eq!(on_trial(1_000..1_120), 0, "another page");
+    assert_eq!(on_trial(2..120), 1, "a counter differs");
+}
+
+/// Pages that were under way when a rule was found were compared with nothing, and the rule was
+/// proved by the next ones, though the crawl held a page on which it was wrong.
+#[test]
+fn what_was_under_way_when_a_rule_was_found_speaks_against_it() {
+    let state_of = |late: u64| {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let observe = |book: &mut RuleBook, tail: &str, document| {
+            book.observe(&page(url(tail), text(document)));
+        };
+        observe(&mut book, "/p/99", 99);
+        for n in 0..8 {
+            observe(&mut book, &format!("/p/{n}"), n);
+            observe(&mut book, &format!("/p/{n}?v=1"), n);
+        }
+        let now = Timestamp::from_millis(1);
+        book.mine(&url("/").site(), now).unwrap();
+        let rule = book.rules().find(|rule| rule.state.hides()).unwrap().id;
+        observe(&mut book, "/p/99?v=1", late);
+        for n in 20..40 {
+            let shown = Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
+            let pair = (url(&format!("/p/{n}?v=1")), url(&format!("/p/{n}")));
+            let beside = beside(shown, shown);
+            book.audit_result(&[rule], (&pair.0, &pair.1), beside, now);
+        }
+        book.rule(rule).unwrap().state
+    };
+    assert_eq!(state_of(99), RuleState::Enforced);
+    assert_eq!(state_of(100), RuleState::Retired);
+}

@@ -41,6 +41,7 @@ use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
 use super::fetched::{Fetched, of_page, speaks};
 use super::live::{is_united, needed, rewrite};
+use super::miner;
 use super::prior;
 use super::proven::{AGREED_BEFORE, Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
@@ -239,8 +240,20 @@ struct Sampled {
     /// Documents with several URLs, and how many of these count.
     same: BTreeMap<u64, u32>,
     proven: Option<Proven>,
-    /// Two pages that came before the model of their site are two documents.
-    is_contradicted: bool,
+    /// Documents that are not what has their key, and a URL of one.
+    apart: BTreeSet<Doc>,
+    is_apart: Option<CrawlUrl>,
+    /// The same of pages of which one at least came before the model of their site.
+    was_apart: Option<CrawlUrl>,
+}
+
+impl Sampled {
+    /// Returns a URL that is another page than the rule says, if that is more than an accident.
+    fn contradicted_by(self, settings: &miner::Settings) -> Option<CrawlUrl> {
+        let (apart, same) = (self.apart.len() as f64, self.same.len() as f64);
+        let is_more = apart > settings.negative_share_max * (apart + same);
+        self.was_apart.or(self.is_apart.filter(|_| is_more))
+    }
 }
 
 impl RuleBook {
@@ -267,9 +280,7 @@ impl RuleBook {
         self.entries.touch(&site);
         self.note_items(&site);
         let room = self.make_room(&site, &candidates, now);
-        let pages = self.miner.window(&site).into_iter().flat_map(|window| &window.pages);
-        let urls: Vec<Option<CrawlUrl>> =
-            pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect();
+        let urls = self.urls_of_sample(&site);
         let apart: Vec<(CrawlUrl, CrawlUrl)> =
             self.miner.window(&site).into_iter().flat_map(Window::apart).collect();
         for id in candidates.into_iter().take(room) {
@@ -277,7 +288,7 @@ impl RuleBook {
                 continue;
             }
             let sampled = self.sampled(id, &urls)?;
-            if sampled.is_contradicted {
+            if sampled.was_apart.is_some() {
                 continue;
             }
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -291,6 +302,25 @@ impl RuleBook {
         }
         self.doubt_due.insert(site);
         Ok(())
+    }
+
+    /// Returns the URLs of the pages in the sample of a site, in its order.
+    fn urls_of_sample(&self, site: &Site) -> Vec<Option<CrawlUrl>> {
+        let pages = self.miner.window(site).into_iter().flat_map(|window| &window.pages);
+        pages.map(|page| CrawlUrl::parse(&page.url).ok()).collect()
+    }
+
+    /// Returns a URL in the sample that is another page than a rule says. Pages that were under way
+    /// when the rule was found have come into it since, and were compared with nothing.
+    fn contradicted_by(&self, id: RuleId) -> Option<CrawlUrl> {
+        let urls = self.urls_of_sample(&self.entries.get(id)?.rule.site);
+        match self.sampled(id, &urls) {
+            Ok(sampled) => sampled.contradicted_by(&self.settings.miner),
+            Err(error) => {
+                tracing::error!(rule = %id, %error, "a rule that cannot be used is in force");
+                None
+            }
+        }
     }
 
     /// Returns for how many of these candidates, best supported first, a trial can begin. Trials
@@ -334,6 +364,7 @@ impl RuleBook {
     /// Returns a rule that cannot be used.
     pub(super) fn doubt(&mut self) -> Result<(), RuleError> {
         for site in std::mem::take(&mut self.doubt_due) {
+            self.doubt_links(&site);
             let refuted = |entry: &&Entry| {
                 entry.rule.state == RuleState::Retired && entry.rule.evidence.has_failed()
             };
@@ -373,6 +404,28 @@ impl RuleBook {
         Ok(())
     }
 
+    /// Doubts rules of links that lead back from one kind of pages, where such links have led
+    /// elsewhere from another kind.
+    fn doubt_links(&mut self, site: &Site) {
+        let of_site = || self.entries.of_site(site);
+        let link = |entry: &Entry| entry.rule.rule.link_that_leads_back().map(str::to_owned);
+        let failed = of_site().filter(|entry| entry.rule.evidence.has_failed());
+        let failed: BTreeSet<String> = failed.filter_map(link).collect();
+        let is_doubtful = |entry: &&Entry| {
+            entry.rule.state.hides()
+                && !entry.doubted
+                && link(entry).is_some_and(|link| failed.contains(&link))
+        };
+        let doubtful: Vec<RuleId> =
+            of_site().filter(is_doubtful).map(|entry| entry.rule.id).collect();
+        for id in doubtful {
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.doubted = true;
+                self.stale.insert(site.clone());
+            }
+        }
+    }
+
     /// Takes in what a URL showed that a rule on trial would have hidden, and of which document.
     pub(super) fn pair_result(
         &mut self,
@@ -403,29 +456,41 @@ impl RuleBook {
         let settings = &self.settings.validate;
         let told = entry.rule.source != Source::Mined || elsewhere >= settings.pairs_min;
         let standing = pairs.standing(told, settings);
+        let portable = prior::is_portable(&entry.rule).then(|| entry.rule.site.clone());
+        if standing == Standing::Accepted
+            && let Some(other) = self.contradicted_by(id)
+        {
+            if let Some(entry) = self.entries.get_mut(id) {
+                entry.rule.evidence.draws_failed += 1;
+            }
+            return self.refute(id, &other, now);
+        }
         // A place is proved as soon as one of its URLs is.
         if finding == Finding::Same {
-            self.stale.insert(entry.rule.site.clone());
-            self.miner.bear_fruit(&entry.rule.site);
+            self.stale.insert(url.site());
+            self.miner.bear_fruit(&url.site());
         }
         match standing {
             Standing::Open => {}
             Standing::Accepted => {
-                let portable = prior::is_portable(&entry.rule).then(|| entry.rule.site.clone());
                 self.become_state(id, RuleState::Enforced, "proved", now);
                 if let Some(site) = portable {
                     self.miner.spread(&site);
                 }
             }
-            Standing::Refuted => {
-                let failed = evidence.draws_failed + evidence.audits_failed;
-                self.retire(id, &format!("refuted: {url} is another document"), now);
-                let pages = self.pages_of(&url.site());
-                if let Some(entry) = self.entries.get_mut(id).filter(|_| failed <= FAILED_MAX) {
-                    entry.retry_after_pages = Some(pages.saturating_mul(GROWN));
-                }
-            }
+            Standing::Refuted => self.refute(id, url, now),
             Standing::Exhausted => self.retire(id, "not provable", now),
+        }
+    }
+
+    /// Ends the trial of a rule that a URL has refuted.
+    fn refute(&mut self, id: RuleId, url: &CrawlUrl, now: Timestamp) {
+        self.retire(id, &format!("refuted: {url} is another document"), now);
+        let pages = self.pages_of(&url.site());
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let evidence = &entry.rule.evidence;
+        if evidence.draws_failed + evidence.audits_failed <= FAILED_MAX {
+            entry.retry_after_pages = Some(pages.saturating_mul(GROWN));
         }
     }
 
@@ -480,8 +545,17 @@ impl RuleBook {
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = || group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
-                sampled.is_contradicted |=
-                    others().any(|other| seen.is_apart(other) && keys.test(seen.url, other.url));
+                let tests = |other: &&Seen<'_>| keys.test(seen.url, other.url);
+                if others().filter(|other| seen.was_apart(other)).any(|other| tests(&other)) {
+                    sampled.was_apart.get_or_insert_with(|| seen.url.clone());
+                }
+                let mut apart = others().filter(|other| seen.is_apart(other, documents));
+                if let Some(doc) = seen.page.doc
+                    && apart.any(|other| tests(&other))
+                {
+                    sampled.apart.insert(doc);
+                    sampled.is_apart.get_or_insert_with(|| seen.url.clone());
+                }
                 let others = others();
                 if let Some((witness, change)) = seen.agrees(others, (&keys, key), documents) {
                     agreed.push((seen.url, key, witness, change));
@@ -539,13 +613,23 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns true where two pages that came before the model of their site was there differ by a
-    /// good part of their words: what stands on all pages of the site is among those they share.
-    fn is_apart(&self, other: &Seen<'_>) -> bool {
-        let early = |page: &Page| page.bag.filter(|_| page.text == Text::Unknown && !page.junk);
+    /// Returns true where two pages, one of which came before the model of their site was there,
+    /// differ by a good part of their words: what stands on all pages of the site is among those
+    /// they share.
+    fn was_apart(&self, other: &Seen<'_>) -> bool {
+        let is_early = |page: &Page| page.text == Text::Unknown;
+        let bag = |page: &Page| page.bag.filter(|_| !page.junk);
         let words = |bag: &Bag| Bag::of([]).differing(bag);
-        let bags = early(self.page).zip(early(other.page));
+        let bags = bag(self.page).zip(bag(other.page));
+        let bags = bags.filter(|_| is_early(self.page) || is_early(other.page));
         bags.is_some_and(|(a, b)| APART_PARTS * a.differing(&b) > words(&a) + words(&b))
+    }
+
+    /// Returns true where the texts of two pages are certainly different.
+    fn is_apart(&self, other: &Seen<'_>, documents: &Documents) -> bool {
+        let docs = self.page.doc.zip(other.page.doc);
+        let docs = docs.filter(|_| speaks(self.page) && speaks(other.page));
+        docs.is_some_and(|(a, b)| documents.differ(a, b))
     }
 
     /// Returns the document that the page shares with another one of its key, or with what it
