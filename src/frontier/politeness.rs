@@ -179,6 +179,9 @@ const NAMELESS_PART: u32 = 4;
 /// What a `Retry-After` that proved too short is doubled from at least.
 const RETRY_AFTER_MIN: Duration = Duration::from_secs(1);
 
+/// What one answer counts at least in what is usual.
+const USUAL_MIN: f64 = 0.02;
+
 /// What a finished fetch says about its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behaviour {
@@ -311,7 +314,10 @@ impl Pace {
                     (self.latency_ms, self.latency_usual_ms) = (ms, ms);
                 }
                 self.latency_ms += 0.3 * (ms - self.latency_ms);
-                self.latency_usual_ms += 0.02 * (ms - self.latency_usual_ms);
+                // The first answer is a robots.txt, which says little of pages: until enough are
+                // known, all count alike. After trouble, which has rests of its own, too.
+                let usual = (1.0 / (f64::from(self.good_streak) + 1.0)).max(USUAL_MIN);
+                self.latency_usual_ms += usual * (ms - self.latency_usual_ms);
             }
             Behaviour::Busy { .. } => {
                 self.unreachable = 0;
@@ -599,6 +605,23 @@ mod tests {
         let rest = pace.finish(slow, T0, T0, &settings);
         assert_eq!(rest.reason, GapReason::Latency);
         assert!(rest.gap > Duration::from_secs(1));
+    }
+
+    /// A host whose robots.txt came at once was taken for one that had become slow, for dozens of
+    /// pages.
+    #[test]
+    fn pages_that_take_longer_than_a_robots_txt_are_not_slower_than_usual() {
+        let settings = Settings::default();
+        let mut pace = Pace::default();
+        for (at, ms) in [1].into_iter().chain([250; 40]).enumerate() {
+            let took = Duration::from_millis(ms);
+            let rest = pace.finish(Behaviour::Good { took }, T0, T0, &settings);
+            let want = settings.min_delay.get().max(took.mul_f64(settings.factor));
+            assert_eq!((rest.gap, at), (want, at));
+        }
+        let took = Duration::from_millis(2_000);
+        let rest = pace.finish(Behaviour::Good { took }, T0, T0, &settings);
+        assert_eq!(rest.reason, GapReason::Latency, "it has become slower");
     }
 
     /// They were compared as they stood with names in their canonical form.
