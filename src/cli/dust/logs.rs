@@ -306,7 +306,9 @@ impl Logs {
     fn read_own(&mut self, line: &[u8]) -> Option<Record> {
         let line: Line = serde_json::from_slice(line).ok()?;
         let ours = line.at_ms > 0 || main_text(&line).is_some();
-        if !ours || line.status == 0 || line.purpose == "robots" {
+        // What was asked to test a rule or the site is no page that the site leads to.
+        let is_page = !matches!(&*line.purpose, "robots" | "probe");
+        if !ours || line.status == 0 || !is_page {
             return None;
         }
         self.observe(observed(&line)?);

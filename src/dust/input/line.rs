@@ -192,10 +192,11 @@ struct Json {
 }
 
 impl Json {
-    /// Returns the record; a fetch without an answer has no status or 0, and is of no use, and a
-    /// robots.txt is no page.
+    /// Returns the record; a fetch without an answer has no status or 0, and is of no use. A
+    /// robots.txt is no page, and what was asked to test a rule or the site is none that a site
+    /// leads to.
     fn parsed(self) -> Result<Parsed, LineError> {
-        if self.purpose.as_deref() == Some("robots") {
+        if matches!(self.purpose.as_deref(), Some("robots" | "probe")) {
             return Ok(Parsed::Unused);
         }
         let status = match &self.status {
@@ -291,9 +292,12 @@ mod tests {
         let line = r#"{"url":"http://h/","status":200,"purpose":"page","sketch":"000102030405060708090a0b0c0d0eff"}"#;
         let bins: Vec<u64> = (0..15).chain([255]).collect();
         check(Format::CrawlLog, line, Ok(record("http://h/", 200, None, &bins)));
-        let line = r#"{"url":"http://h/robots.txt","status":200,"purpose":"robots"}"#;
-        let parsed = parse(&Context::new(Format::CrawlLog, None), line);
-        assert!(matches!(parsed, Ok(Parsed::Unused)));
+        let look = r#"{"url":"http://h/a?_=1643869043","status":200,"purpose":"probe"}"#;
+        let robots = r#"{"url":"http://h/robots.txt","status":200,"purpose":"robots"}"#;
+        for line in [look, robots] {
+            let parsed = parse(&Context::new(Format::CrawlLog, None), line);
+            assert!(matches!(parsed, Ok(Parsed::Unused)), "{line}");
+        }
     }
 
     #[test]
