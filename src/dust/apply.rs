@@ -459,7 +459,9 @@ impl SiteRules {
             }
             let Some((rule, start, end)) = best else { return };
             let literal = &self.literal_rules[rule];
+            let asked = form.path_len() < end;
             replace(&mut form.tail, start..end, literal.replacement());
+            keep_one_query(&mut form.tail, start + literal.replacement().len(), asked);
             applied.push(literal.bound.id);
         }
     }
@@ -597,6 +599,20 @@ fn replace(text: &mut String, part: std::ops::Range<usize>, with: &str) {
     new.push_str(with);
     new.push_str(&text[part.end..]);
     *text = new;
+}
+
+/// Mends the sign that begins the query where what was replaced has brought one, or taken it away:
+/// `from` is where the text behind it begins, and `asked` says whether a query began before that.
+fn keep_one_query(tail: &mut String, from: usize, asked: bool) {
+    let asks = tail[..from].contains('?');
+    let (old, new) = match (asked, asks) {
+        (false, true) => ('?', "&"),
+        (true, false) => ('&', "?"),
+        _ => return,
+    };
+    if let Some(at) = tail[from..].find(old) {
+        replace(tail, from + at..from + at + 1, new);
+    }
 }
 
 /// Lower-cases a path but for its percent-encodings, whose case the normal form decides; `None`

@@ -139,8 +139,9 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
             }
             let (core, after) = (bounded(&regex::escape(from), from, to), !at_end);
             let asks = from.contains('?') || to.contains('?');
+            let ends_query = from.contains('?') && !to.contains('?');
             if to.is_empty() {
-                return Ok(taken_out(&core, after, asks));
+                return Ok(with_query(taken_out(&core, after, asks), ends_query));
             }
             // A path begins with a slash whatever is replaced.
             let before = match (at_start, to.starts_with('/')) {
@@ -148,7 +149,7 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
                 (false, true) => Some("*?"),
                 (false, false) => Some("+?"),
             };
-            Ok(around(before, &core, after, to, asks))
+            Ok(with_query(around(before, &core, after, to, asks), ends_query))
         }
         RuleKind::DropParameter { separator: Separator::Semicolon, .. } => Err(BETWEEN_SEMICOLONS),
         RuleKind::DropParameter { names, value, .. } => Ok(parameters(names, value.as_deref())),
@@ -187,6 +188,18 @@ fn redirects(rule: &Rule) -> Result<Vec<Redirect>, &'static str> {
         RuleKind::PathCase => Err("lower-casing needs a map of the server"),
         RuleKind::Scheme { .. } => Err("redirect the scheme where the server listens"),
     }
+}
+
+/// Redirects of a rule that may take the sign away which begins the query: then they match only
+/// where no other parameter follows, which would have to begin it.
+fn with_query(mut redirects: Vec<Redirect>, ends_query: bool) -> Vec<Redirect> {
+    let rest = format!("([^? ]*){END}");
+    for redirect in redirects.iter_mut().filter(|_| ends_query) {
+        if let Some(before) = redirect.tail.strip_suffix(&rest) {
+            redirect.tail = format!("{before}([^?& ]*){END}");
+        }
+    }
+    redirects
 }
 
 /// Redirects that take `core` out. What is left begins with a slash: whatever else stood behind the
@@ -602,6 +615,12 @@ mod tests {
                 "if ($dust ~ \"^(?:GET|HEAD) (?i:(?:[^/ ]*\\.)?a\\.example)(?::[0-9]+)? /story_([^? ]*)$\") \
                { return 301 \"$scheme://$http_host/story?id=$1\"; }",
             ],
+        );
+        check(
+            substring("/story?id=", "/story_"),
+            Scope::default(),
+            Form::Nginx,
+            &["/story\\?id=([^?& ]*)$\") { return 301 \"$scheme://$http_host/story_$1\"; }"],
         );
         check(
             substring("/a", "/100%"),

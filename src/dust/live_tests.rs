@@ -42,6 +42,22 @@ fn under(path: &str) -> Scope {
     Scope { path: Some(path.to_owned()), ..Scope::default() }
 }
 
+/// A key had two question marks, or a query without one.
+#[test]
+fn a_rule_that_moves_a_value_into_the_query_or_out_of_it_keeps_one_query() {
+    let moves = |from: &str, to: &str| {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        let kind = RuleKind::Substring { from, to, at_start: true, at_end: false };
+        [rule(kind, Scope::default())]
+    };
+    let into = moves("/story_", "/story?id=");
+    check(&into, "http://example.com/story_9", "http://example.com/story?id=9");
+    check(&into, "http://example.com/story_9?a=1&b=2", "http://example.com/story?id=9&a=1&b=2");
+    let out = moves("/story?id=", "/story_");
+    check(&out, "http://example.com/story?id=9", "http://example.com/story_9");
+    check(&out, "http://example.com/story?id=9&a=1&b=2", "http://example.com/story_9?a=1&b=2");
+}
+
 #[test]
 fn parameters_are_dropped_set_and_sorted() {
     let rules = [drop("sid")];
