@@ -501,6 +501,7 @@ impl State {
         robots: Option<String>,
         now: Timestamp,
     ) -> Result<Admitted, CrawlError> {
+        self.checks.are_done = false;
         let active = self.frontier.active(lease.host);
         let due = active.map_or(Due::default(), |active| Due::of(&active.record.pace));
         let mut batch = Batch::default();
@@ -621,6 +622,7 @@ impl State {
         version: u64,
         now: Timestamp,
     ) -> Result<Option<Admitted>, CrawlError> {
+        self.checks.are_done = false;
         let mut batch = Batch::default();
         let record = self.take_row(&mut batch, &lease)?;
         let own = lease.waiting.fingerprint;

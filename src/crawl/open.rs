@@ -23,6 +23,7 @@ use super::passing::Passing;
 use super::redirected::Redirected;
 use super::repeats::{HostTexts, RepeatSettings};
 use super::robots_cache::RobotsCache;
+use super::run::Ended;
 use super::self_links::SelfLinks;
 use super::settings::Settings;
 use super::state::{Configured, State};
@@ -287,6 +288,7 @@ impl State {
         self.recount_shape()?;
         let mut resumed = Resumed::default();
         if let Some(before) = before {
+            self.checks.are_done = before.ended == Ended::Complete.word();
             resumed = Resumed {
                 resumed: true,
                 done: self.counters.done,

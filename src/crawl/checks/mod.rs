@@ -216,6 +216,8 @@ struct Open {
 /// The checks that are under way.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Checks {
+    /// The last run ended with all checked, and this one has fetched and hidden nothing yet.
+    pub(in crate::crawl) are_done: bool,
     awaited: HashMap<Fingerprint, Check>,
     under_way: HashMap<RuleId, u32>,
     /// URLs that were fetched to measure each rule, up to now.
@@ -1124,6 +1126,9 @@ impl State {
     /// # Errors
     /// Returns what the database says.
     pub(in crate::crawl) fn check_rules(&mut self, now: Timestamp) -> Result<bool, CrawlError> {
+        if self.checks.are_done {
+            return Ok(false);
+        }
         let set = self.rules.snapshot();
         // Nothing is under way when nothing is left to do: what was awaited came to nothing.
         let awaited: Vec<Fingerprint> = self.checks.awaited.keys().copied().collect();

@@ -309,7 +309,7 @@ fn line(
     let leases = hosts::leases(db)?;
     line.in_flight = leases.iter().any(|(id, lease)| *id == host.id && lease.url == record.url);
     if line.in_flight {
-        line.why = "the crawl is asking for it now".to_owned();
+        line.why = "a request for it is under way, or was when the crawl was killed".to_owned();
         line.earliest = Some(now);
         return Ok(line);
     }
