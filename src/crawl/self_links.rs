@@ -143,6 +143,7 @@ impl State {
             (Some(_), _) => known.is_page(),
             (None, Finding::Same) => !known.hides(shown) && !known.differs_around(shown),
             (None, Finding::Failed) => false,
+            (None, Finding::Unclear) if known.was_apart(shown) => false,
             (None, Finding::Unclear) => return Ok(()),
         };
         if let Some(pages) = self.self_links.note(count, by, leads_back) {

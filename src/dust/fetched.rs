@@ -30,6 +30,10 @@ const ROWS_WORDS_MIN: u32 = 6;
 /// another counts as two.
 const CLOCK_WORDS_MAX: u32 = 8;
 
+/// Of so many parts of the words of two pages one at least is in one page alone if these are two
+/// documents, whatever stands on all pages of their site.
+const APART_PARTS: u32 = 4;
+
 /// Words by which the pages of a rule may differ, each pair by its own: a word or two of a label,
 /// such as what a list is sorted by, for it and once more for the one that it takes the place of.
 const OWN_WORDS_MAX: u32 = 4;
@@ -96,6 +100,18 @@ impl Fetched {
     /// before the model of its site.
     pub(crate) fn is_before_model(self) -> bool {
         matches!(self, Fetched::Page { text: Text::Unknown, bag: Some(_), junk: false, .. })
+    }
+
+    /// Returns true where this came before the model of its site, or the other did, and they are
+    /// two pages all the same.
+    pub(crate) fn was_apart(self, other: Fetched) -> bool {
+        let bag = |fetched| match fetched {
+            Fetched::Page { bag, junk: false, .. } => bag,
+            _ => None,
+        };
+        let bags = bag(self).zip(bag(other));
+        let is_early = self.is_before_model() || other.is_before_model();
+        is_early && bags.is_some_and(|(one, other)| are_apart(&one, &other))
     }
 
     /// Returns true where others can be compared with what this shows.
@@ -339,6 +355,13 @@ pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     let (Text::Main(_) | Text::Bytes(_)) = page.text else { return None };
     let Page { text, digest, bag, junk, .. } = *page;
     (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
+}
+
+/// Returns true where two pages differ by a good part of their words, whatever is known of their
+/// site: what stands on all of its pages is among those they share.
+pub(super) fn are_apart(one: &Bag, other: &Bag) -> bool {
+    let words = |bag: &Bag| Bag::of([]).differing(bag);
+    APART_PARTS * one.differing(other) > words(one) + words(other)
 }
 
 /// Compares a page with what should be the same page.

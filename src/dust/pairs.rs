@@ -39,7 +39,7 @@ use super::book::{Entry, RuleBook};
 use super::changes::{Difference, Others};
 use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
-use super::fetched::{Fetched, of_page, speaks};
+use super::fetched::{Fetched, are_apart, of_page, speaks};
 use super::live::{is_united, needed, rewrite};
 use super::miner;
 use super::prior;
@@ -48,7 +48,7 @@ use super::rule::{RuleError, RuleId, RuleState, Source};
 use super::shape::{ODDS_WRONG, Verdict};
 use super::validate::{Finding, Settings, Standing};
 use crate::clock::Timestamp;
-use crate::content::{Bag, Change};
+use crate::content::Change;
 use crate::url::{CrawlUrl, Site};
 
 /// Rules of one site that are on trial at once; further candidates wait for the next search.
@@ -87,10 +87,6 @@ const AGREED_MAX: u32 = 10_000;
 
 /// Pairs of a sample that are searched for the label of another one.
 const LABELS_MAX: usize = 256;
-
-/// Of so many parts of the words of two pages one at least is in one page alone if these are two
-/// documents, whatever stands on all pages of their site.
-const APART_PARTS: u32 = 4;
 
 /// URLs of a rule beyond which their number asks for no further pairs.
 const URLS_MAX: u32 = 1_000_000;
@@ -614,15 +610,13 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     /// Returns true where two pages, one of which came before the model of their site was there,
-    /// differ by a good part of their words: what stands on all pages of the site is among those
-    /// they share.
+    /// differ by a good part of their words.
     fn was_apart(&self, other: &Seen<'_>) -> bool {
         let is_early = |page: &Page| page.text == Text::Unknown;
         let bag = |page: &Page| page.bag.filter(|_| !page.junk);
-        let words = |bag: &Bag| Bag::of([]).differing(bag);
         let bags = bag(self.page).zip(bag(other.page));
         let bags = bags.filter(|_| is_early(self.page) || is_early(other.page));
-        bags.is_some_and(|(a, b)| APART_PARTS * a.differing(&b) > words(&a) + words(&b))
+        bags.is_some_and(|(one, other)| are_apart(&one, &other))
     }
 
     /// Returns true where the texts of two pages are certainly different.
