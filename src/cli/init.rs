@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::output::path;
-use super::{Answer, Common, Exit, Failed, quoted};
+use super::{Answer, Common, Exit, Failed, quoted, text_of};
 use crate::config::{self, Config};
 use crate::frontier::PRIORITIES;
 use crate::seed;
@@ -82,6 +82,10 @@ pub(super) fn init(common: &Common, args: &InitArgs) -> Answer {
     let file = common.config.clone().unwrap_or_else(|| PathBuf::from("crawler.toml"));
     let seeds_file = file.with_file_name("seeds.txt");
     refuse_to_overwrite(&file, args.force)?;
+    // What is to be written into the configuration, before anything is asked or written.
+    let dir = common.dir.as_deref().unwrap_or(Path::new("crawl"));
+    let dir = text_of("the directory of the crawl (--dir, CRAWLER_DIR)", dir)?;
+    let seeds_name = text_of("the seed list beside --config", &seeds_file)?;
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let answers = if terminal && !args.yes {
         ask(common, args)?
@@ -105,7 +109,7 @@ pub(super) fn init(common: &Common, args: &InitArgs) -> Answer {
         write(&seeds_file, &format!("# One URL a line.\n{list}"))?;
     }
     let has_seeds = seeds_file.exists();
-    write(&file, &text(&answers, has_seeds.then_some(seeds_file.as_path()), common))?;
+    write(&file, &text(&answers, has_seeds.then_some(seeds_name), dir))?;
     // What it has written must be right by the same judge that reads it.
     config::load(Some(&file), &[])?;
     if common.json {
@@ -193,13 +197,12 @@ fn question<T>(
     }
 }
 
-fn text(answers: &Answers, seeds: Option<&Path>, common: &Common) -> String {
+fn text(answers: &Answers, seeds: Option<&str>, dir: &str) -> String {
     let name = |value: &dyn Fn() -> Option<String>| value().unwrap_or_default();
     let purpose = name(&|| Some(answers.purpose.to_possible_value()?.get_name().to_owned()));
     let scope = name(&|| Some(answers.scope.to_possible_value()?.get_name().to_owned()));
-    let dir = common.dir.clone().unwrap_or_else(|| PathBuf::from("crawl"));
     let seeds = match seeds {
-        Some(file) => format!("seeds = [{}]", quoted(&file.display().to_string())),
+        Some(file) => format!("seeds = [{}]", quoted(file)),
         None => "# seeds = [\"seeds.txt\"]".to_owned(),
     };
     let defaults = Config::default();
@@ -229,7 +232,7 @@ fn text(answers: &Answers, seeds: Option<&Path>, common: &Common) -> String {
          factor = {:?}\n",
         quoted(answers.contact.trim()),
         quoted(&purpose),
-        quoted(&dir.display().to_string()),
+        quoted(dir),
         quoted(&scope),
         defaults.politeness.min_delay,
         defaults.politeness.factor,

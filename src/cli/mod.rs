@@ -40,7 +40,7 @@ mod top;
 mod verify;
 mod wire;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -291,7 +291,8 @@ impl Common {
             Override { key: key.to_owned(), value: quoted(&value), source }
         };
         if let Some(dir) = &self.dir {
-            overrides.push(from("dir", "CRAWLER_DIR", dir.display().to_string()));
+            let dir = text_of("the directory of the crawl (--dir, CRAWLER_DIR)", dir)?;
+            overrides.push(from("dir", "CRAWLER_DIR", dir.to_owned()));
         }
         if let Some(contact) = &self.contact {
             overrides.push(from("contact", "CRAWLER_CONTACT", contact.clone()));
@@ -306,6 +307,17 @@ impl Common {
         overrides.extend(more.iter().cloned());
         Ok(configuration::load(file.as_deref(), &overrides)?)
     }
+}
+
+/// Returns a path as the text that a configuration holds for it; `what` it is begins the message.
+/// One that is not UTF-8 is refused, for whatever text stood for it would name another file.
+fn text_of<'p>(what: &str, path: &'p Path) -> Result<&'p str, Failed> {
+    path.to_str().ok_or_else(|| {
+        let shown = path.as_os_str().as_encoded_bytes().escape_ascii();
+        let why = "its name is not UTF-8, and a configuration can hold no other";
+        let next = "rename it, or name a link to it";
+        Failed::with(Exit::Config, format!("{what} `{shown}`: {why}; {next}"))
+    })
 }
 
 /// Returns a text as a TOML string.

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::output::{bytes, duration, number};
 use super::session::{self, Talk};
-use super::{Answer, Common, Exit, Failed};
+use super::{Answer, Common, Exit, Failed, text_of};
 use crate::config::{self, Config, Override, Source};
 use crate::crawl::{Ended, SeedUrl, Summary};
 use crate::frontier::PRIORITIES;
@@ -30,8 +30,9 @@ pub(super) struct RunArgs {
 pub(super) fn run(common: &Common, args: &RunArgs) -> Answer {
     let mut overrides = Vec::new();
     if !args.seeds.is_empty() {
-        let list = args.seeds.iter().map(|file| toml::Value::String(file.display().to_string()));
-        let value = toml::Value::Array(list.collect()).to_string();
+        let list: Result<Vec<toml::Value>, Failed> =
+            args.seeds.iter().map(|file| Ok(text_of("--seeds", file)?.into())).collect();
+        let value = toml::Value::Array(list?).to_string();
         overrides.push(Override { key: "seeds".to_owned(), value, source: Source::Flag });
     }
     overrides.extend(session::listen(args.dashboard.as_deref()));

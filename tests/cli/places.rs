@@ -156,3 +156,32 @@ fn a_value_that_overrides_the_file_is_blamed_where_it_is_given() {
     let set = ["--set", "politeness.min_delay=60s"];
     refused(text, &set, "command line: politeness.min_delay: 1m is more than");
 }
+
+/// What stood for its bytes named another directory, which two crawls could share.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf8_is_refused_and_no_other_is_taken_for_it() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tempfile::tempdir().unwrap();
+    let (place, list) = (OsStr::from_bytes(b"x\xe9"), OsStr::from_bytes(b"s\xe9.txt"));
+    std::fs::write(dir.path().join(list), "http://127.0.0.1:9/\n").unwrap();
+    let run = |args: &[&str], flag: &str, path: &OsStr| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+        command.args(args).args(LOOPBACK).arg(flag).arg(path).current_dir(dir.path());
+        for variable in ["CRAWLER_CONFIG", "CRAWLER_DIR", "CRAWLER_CONTACT", "CRAWLER_LOG"] {
+            command.env_remove(variable);
+        }
+        command.output().unwrap()
+    };
+    let why = "is not UTF-8, and a configuration can hold no other; rename it";
+    check(&run(&["run", "http://127.0.0.1:9/"], "--dir", place), 78, &["--dir", "`x\\xe9`", why]);
+    check(&run(&["run"], "--seeds", list), 78, &["--seeds", "`s\\xe9.txt`", why]);
+    check(&run(&["init", "--yes"], "--dir", place), 78, &["`x\\xe9`", why]);
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap()).collect();
+    assert_eq!(left.len(), 1, "the list alone: {left:?}");
+    // What goes into no configuration is used as it is given.
+    let config = OsStr::from_bytes(b"c\xe9.toml");
+    std::fs::write(dir.path().join(config), "name = \"other\"\n").unwrap();
+    check(&run(&["config", "check"], "--config", config), 0, &[]);
+}
