@@ -25,7 +25,8 @@ pub struct Repaired {
     pub left: Vec<(String, Damage)>,
 }
 
-/// Mends an archive that no crawl is writing to. With `with_index`, each file gets its index anew,
+/// Mends an archive that no crawl is writing to; what is left besides, such as a wrong digest,
+/// [`super::verify`] finds afterwards. With `with_index`, each file gets its index anew,
 /// else each whose index is missing or not that of its records, where `indexed` says that it has
 /// one.
 ///

@@ -87,6 +87,17 @@ pub enum Finding {
         /// What stopped the reading.
         reason: String,
     },
+    /// A file without a single whole record; `repair` leaves it, as it may be no WARC file at all.
+    #[error(
+        "no whole record in {bytes} bytes ({reason}); `repair` leaves it: put a copy in its place, \
+         or move it away"
+    )]
+    NoRecord {
+        /// Its length.
+        bytes: u64,
+        /// What stopped the reading.
+        reason: String,
+    },
     /// Bytes that cannot be read, with whole records behind them.
     #[error("{bytes} damaged bytes ({reason}); the records behind them are whole")]
     Damaged {
@@ -229,7 +240,7 @@ fn check_file(
             Some(Ok((head, extent))) => {
                 check_record(listed, &head, extent, block, &mut ties, report);
             }
-            Some(Err(damage)) => match step_over(listed, length, &damage, report)? {
+            Some(Err(damage)) => match step_over(listed, length, &damage, ties.records, report)? {
                 Some(behind) => reader = behind,
                 None => break,
             },
@@ -248,13 +259,19 @@ fn step_over(
     listed: &Listed,
     length: u64,
     damage: &Damage,
+    records: u64,
     report: &mut Report,
 ) -> Result<Option<Reader<File>>, ArchiveError> {
     let next = behind(&listed.path, damage)?;
     let reason = damage.kind.to_string();
+    // An open file of a crawl that came to no record is moved aside whole.
+    let is_mended = records > 0 || (listed.open && Name::parse(&listed.file).is_some());
     let finding = match &next {
         Some((offset, _)) => Finding::Damaged { bytes: offset - damage.offset, reason },
-        None => Finding::TornTail { bytes: length.saturating_sub(damage.offset), reason },
+        None if is_mended => {
+            Finding::TornTail { bytes: length.saturating_sub(damage.offset), reason }
+        }
+        None => Finding::NoRecord { bytes: length, reason },
     };
     report.add(&listed.file, Some(damage.offset), finding);
     Ok(next.map(|(_, reader)| reader))

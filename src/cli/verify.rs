@@ -135,9 +135,10 @@ Examples:
                             that are missing or wrong
   crawler repair --index    make every CDXJ index anew as well
 
-It needs no network and changes no whole record. A crawl that is to go on needs no repair: `crawler
-run` mends by itself what a crash left. Exit codes: 0 nothing is left to mend, 3 there is no crawl,
-20 damage is left, 75 a crawl is writing here.")]
+It needs no network and changes no whole record, and ends with the check of `crawler verify`, which
+says what is left. A crawl that is to go on needs no repair: `crawler run` mends by itself what a
+crash left. Exit codes: 0 all is well now, 3 there is no crawl, 20 damage is left, 75 a crawl is
+writing here.")]
 pub(super) struct RepairArgs {
     /// Make the index of every file anew
     #[arg(long)]
@@ -159,17 +160,26 @@ pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
         false => None,
     };
     let indexed = indexed(common, state.is_some())?;
-    let repaired = archive::repair(&look::archive_dir(&config), args.index, indexed)?;
-    let exit = if repaired.left.is_empty() { Exit::Complete } else { Exit::Verify };
+    let dir = look::archive_dir(&config);
+    let repaired = archive::repair(&dir, args.index, indexed)?;
+    // Only the check that finds damage can say that none is left.
+    let checked = state.as_ref().map(|db| verify_state(db, Some(&dir), SAMPLE)).transpose()?;
+    let checked = checked.unwrap_or_default();
+    let warcs = archive::verify(&dir, indexed)?;
+    let exit = if checked.is_clean() && warcs.is_clean() { Exit::Complete } else { Exit::Verify };
     let cuts: Vec<String> = repaired.cuts.iter().map(ToString::to_string).collect();
-    let left: Vec<String> =
-        repaired.left.iter().map(|(file, damage)| format!("{file}: {damage}")).collect();
+    let in_archive = warcs.problems.iter().map(|problem| format!("archive: {problem}"));
+    let in_state =
+        checked.problems.iter().map(|fault| format!("state: {}: {}", fault.code, fault.detail));
+    let left: Vec<String> = in_archive.chain(in_state).collect();
+    let left_unnamed = warcs.problems_unnamed + checked.problems_unnamed;
     if common.json {
         let report = json!({
             "cuts": cuts,
             "finished": repaired.finished,
             "indexed": repaired.indexed,
             "left": left,
+            "left_unnamed": left_unnamed,
         });
         println!("{report}");
         return Ok(exit);
@@ -178,14 +188,22 @@ pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
     repaired.finished.iter().for_each(|file| println!("finished   {file}"));
     repaired.indexed.iter().for_each(|file| println!("indexed    {file}"));
     left.iter().for_each(|damage| println!("left       {damage}"));
+    more(left_unnamed);
     let is_sound = cuts.is_empty() && repaired.finished.is_empty() && repaired.indexed.is_empty();
-    if !common.quiet && is_sound && left.is_empty() {
-        println!("there was nothing to mend");
+    if !common.quiet && is_sound {
+        let word = if left.is_empty() { "there was nothing to mend" } else { "nothing was mended" };
+        println!("{word}");
     }
-    if !left.is_empty() {
+    if !warcs.is_clean() {
         eprintln!(
-            "damage with whole records behind it stays: cutting it out would move records that the \
-             state knows by their place; `crawler export` copies all whole records to a new file"
+            "damage that is no torn tail stays: cutting it out would move records that the state \
+             knows by their place; `crawler export` copies all whole records to a new file"
+        );
+    }
+    if !checked.is_clean() {
+        eprintln!(
+            "the state is not mended: a record or row that is lost comes back from a copy, or is \
+             fetched again only by a new crawl"
         );
     }
     Ok(exit)

@@ -6,6 +6,7 @@ mod docs;
 mod exports;
 mod inlinks;
 mod places;
+mod repairs;
 mod results;
 mod schemas;
 mod site;
