@@ -59,8 +59,7 @@ pub(super) struct DiffArgs {
 
 /// Compares.
 pub(super) fn diff(common: &Common, args: &DiffArgs) -> Answer {
-    let config = common.load(&[])?.config;
-    let (a, b) = (of(&config, &args.a), of(&config, &args.b));
+    let (a, b) = (of(common, &args.a)?, of(common, &args.b)?);
     if let Some(url) = &args.url {
         return texts(common, &a, &b, url);
     }
@@ -91,8 +90,9 @@ pub(super) fn diff(common: &Common, args: &DiffArgs) -> Answer {
     Ok(Exit::Complete)
 }
 
-fn of(config: &Config, dir: &Path) -> Config {
-    Config { dir: dir.to_owned(), ..config.clone() }
+/// Returns the configuration of one of both crawls, each with the archive that it wrote.
+fn of(common: &Common, dir: &Path) -> Result<Config, Failed> {
+    look::as_written(&Common { dir: Some(dir.to_owned()), ..common.clone() })
 }
 
 fn open(config: &Config) -> Result<Db, Failed> {

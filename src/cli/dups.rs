@@ -58,7 +58,7 @@ pub(super) fn dups(common: &Common, args: &DupsArgs) -> Answer {
     if let [one, other] = &args.diff[..] {
         return diff(common, one, other);
     }
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let db = look::open(&config)?;
     let some = args.exact || args.near || args.clusters || args.by_host || args.mirrors;
     let all = !(some || args.replicas);
@@ -189,7 +189,7 @@ struct Row {
 }
 
 fn diff(common: &Common, one: &str, other: &str) -> Answer {
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let (one, other) = (Source::read(&config, one)?, Source::read(&config, other)?);
     let comparison = sketch::comparison(&config, &one, &other)?;
     let texts = |page: &Source| -> Vec<String> {

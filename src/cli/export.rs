@@ -115,7 +115,7 @@ pub(super) struct ExportArgs {
 
 /// Exports.
 pub(super) fn export(common: &Common, args: &ExportArgs) -> Answer {
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let format = format_of(args)?;
     let selection = selection(args)?;
     let dir = look::archive_dir(&config);

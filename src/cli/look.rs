@@ -18,8 +18,9 @@ use crate::report::Setting;
 use crate::url::CrawlUrl;
 
 /// Parts of the configuration that judge: what a crawl was run with holds when it is looked at.
-const JUDGING: [&str; 10] = [
+const JUDGING: [&str; 11] = [
     "archive.cdxj",
+    "archive.dir",
     "contact",
     "dns.",
     "dust.",
@@ -31,16 +32,29 @@ const JUDGING: [&str; 10] = [
     "scope.",
 ];
 
+/// Parts that say where the archive of a crawl is, and what belongs to it.
+const WRITING: [&str; 2] = ["archive.cdxj", "archive.dir"];
+
 /// Loads the configuration for a look at a crawl: what neither file nor flags say now is as in the
 /// crawl's latest run, so that its decisions are explained as they were made.
 pub(super) fn as_crawled(common: &Common) -> Result<Config, Failed> {
+    as_in_latest_run(common, &JUDGING)
+}
+
+/// Loads the configuration for a look at what a crawl has archived: without a word of file or flags
+/// that is where its latest run wrote it.
+pub(super) fn as_written(common: &Common) -> Result<Config, Failed> {
+    as_in_latest_run(common, &WRITING)
+}
+
+fn as_in_latest_run(common: &Common, parts: &[&str]) -> Result<Config, Failed> {
     let loaded = common.load(&[])?;
     let noted = report::noted_settings(&loaded.config.dir.join("log")).unwrap_or_default();
     let known = configuration::known_keys();
     let wanted = noted.into_iter().filter(|setting| {
         let key = &setting.key;
         setting.value != setting.default
-            && JUDGING.iter().any(|part| key.starts_with(part))
+            && parts.iter().any(|part| key.starts_with(part))
             && known.contains(key)
             && !loaded.sources.contains_key(key)
     });

@@ -50,7 +50,7 @@ pub(super) struct Source {
 
 /// Shows what one page is known by, or compares two.
 pub(super) fn sketch(common: &Common, args: &SketchArgs) -> Answer {
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let sources: Result<Vec<Source>, Failed> =
         args.pages.iter().map(|name| Source::read(&config, name)).collect();
     match &sources?[..] {

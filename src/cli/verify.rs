@@ -7,6 +7,7 @@ use super::look;
 use super::output::{bytes, number};
 use super::{Answer, Common, Exit, Failed};
 use crate::archive::{self, Indexed};
+use crate::config::Config;
 use crate::crawl::verify::verify_state;
 use crate::db::Db;
 
@@ -36,7 +37,7 @@ pub(super) struct VerifyArgs {
 
 /// Checks state and archive; exit code 20 if anything is wrong.
 pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let dir = look::archive_dir(&config);
     if args.archive_only && !dir.exists() {
         let why = format!("there is no archive in {}; name the crawl with --dir", dir.display());
@@ -57,7 +58,7 @@ pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
         let records = (!args.state_only).then_some(dir.as_path());
         state = Some(verify_state(db, records, most)?);
     }
-    let indexed = indexed(common, db.is_some())?;
+    let indexed = indexed(&config, db.is_some());
     let warcs = match (args.state_only, running) {
         (true, _) => None,
         (false, Some(_)) => Some(archive::verify_while_written(&dir, indexed)?),
@@ -116,9 +117,8 @@ pub(super) fn verify(common: &Common, args: &VerifyArgs) -> Answer {
 
 /// Says which files have an index: those of a crawl as its settings say, and what is from elsewhere
 /// as it was made.
-fn indexed(common: &Common, is_crawl: bool) -> Result<Indexed, Failed> {
-    let by_settings = is_crawl && look::as_crawled(common)?.archive.cdxj;
-    Ok(if by_settings { Indexed::All } else { Indexed::IfAny })
+fn indexed(config: &Config, is_crawl: bool) -> Indexed {
+    if is_crawl && config.archive.cdxj { Indexed::All } else { Indexed::IfAny }
 }
 
 fn more(unnamed: u64) {
@@ -147,7 +147,7 @@ pub(super) struct RepairArgs {
 
 /// Mends the archive.
 pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
-    let config = common.load(&[])?.config;
+    let config = look::as_written(common)?;
     let state_dir = look::state_dir(&config);
     if !state_dir.exists() && !look::archive_dir(&config).exists() {
         let dir = config.dir.display();
@@ -159,7 +159,7 @@ pub(super) fn repair(common: &Common, args: &RepairArgs) -> Answer {
         true => Some(Db::open(&state_dir, &config.state)?),
         false => None,
     };
-    let indexed = indexed(common, state.is_some())?;
+    let indexed = indexed(&config, state.is_some());
     let dir = look::archive_dir(&config);
     let repaired = archive::repair(&dir, args.index, indexed)?;
     // Only the check that finds damage can say that none is left.

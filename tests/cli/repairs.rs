@@ -70,3 +70,31 @@ fn what_verify_would_still_report_is_left_and_named() {
     };
     check_left(one_member, "shares its gzip member with others");
 }
+
+/// They looked in the default place: records were lost, there was nothing to export.
+#[test]
+fn commands_that_look_find_the_archive_where_the_latest_run_wrote_it() {
+    let crawled = crawled();
+    let dir = tempfile::tempdir().unwrap();
+    let (home, page) = (crawled.url("/"), crawled.url("/a"));
+    let place = format!("archive.dir={}", dir.path().join("warcs").display());
+    let more = ["--set", "limits.disk_reserve=1MB", "--set", &place];
+    check(&crawler(dir.path(), &[&["run", &home], &LOOPBACK[..], &more].concat()), 0, &[]);
+    assert!(!dir.path().join("crawl/archive").exists());
+    for args in [
+        &["verify", "--all"][..],
+        &["verify", "--archive-only"],
+        &["repair"],
+        &["sketch", &page],
+        &["dups", "--diff", &page, &home],
+        &["diff", "--url", &page, "crawl", "crawl"],
+    ] {
+        check(&crawler(dir.path(), args), 0, &[]);
+    }
+    let exported = crawler(dir.path(), &["export", "--format", "jsonl"]);
+    check(&exported, 0, &[]);
+    assert!(text(&exported.stdout).contains(&page), "{}", text(&exported.stdout));
+    // What is said now is stronger.
+    let default = ["verify", "--set", "archive.dir=archive"];
+    check(&crawler(dir.path(), &default), 20, &[]);
+}
