@@ -5,8 +5,8 @@
 //! (at most so many links from here; the crawl's own limit holds as well). A bare name
 //! (`example.org`, `example.org/docs`) is read as `http://`: servers that speak only https redirect
 //! there, while the reverse guess fails where https is not spoken; [`Seed::scheme_assumed`] records
-//! the guess. A byte order mark and CRLF are accepted. A bad line is reported and never costs a
-//! good one.
+//! the guess. A byte order mark is accepted, and CRLF or a bare CR for a line end. A bad line is
+//! reported and never costs a good one; what is no text at all, [`check_is_text`] refuses.
 //!
 //! A line with `+` in front, which other crawlers read as a SURT prefix, is refused: scope is set
 //! by the configuration, in one place.
@@ -67,7 +67,7 @@ pub fn parse(file: &str, text: &[u8], priorities: u8) -> Seeds {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut known = HashSet::new();
     let mut all = Seeds::default();
-    for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
+    for (index, line) in lines(text).enumerate() {
         match parse_line(line, index + 1, priorities) {
             Ok(None) => {}
             Ok(Some(seed)) if !known.insert(seed.url.fingerprint()) => all.repeated += 1,
@@ -78,6 +78,33 @@ pub fn parse(file: &str, text: &[u8], priorities: u8) -> Seeds {
         }
     }
     all
+}
+
+/// Checks that a file may be a seed list. Of a program, a picture or UTF-16 each line would be wrong
+/// by itself, but for those that look like hosts.
+///
+/// # Errors
+/// Returns the first line that no text has.
+pub fn check_is_text(file: &str, text: &[u8]) -> Result<(), SeedError> {
+    let is_utf16 = text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff");
+    let end = if is_utf16 { Some(0) } else { text.iter().position(|byte| *byte == 0) };
+    let Some(end) = end else { return Ok(()) };
+    let why = "this is a binary file or UTF-16; name a list with one URL a line, saved as UTF-8";
+    Err(SeedError { file: file.to_owned(), line: lines(&text[..end]).count(), why: why.to_owned() })
+}
+
+/// Splits a list at its line ends, of whichever system.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let Some(end) = text.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            return Some(text);
+        };
+        let length = if text[end..].starts_with(b"\r\n") { 2 } else { 1 };
+        rest = Some(&text[end + length..]);
+        Some(&text[..end])
+    })
 }
 
 fn parse_line(line: &[u8], number: usize, priorities: u8) -> Result<Option<Seed>, String> {
@@ -220,6 +247,34 @@ mod tests {
         let lines: Vec<_> = all.errors.iter().map(|error| error.line).collect();
         assert_eq!((lines, all.repeated), (vec![4, 5], 2));
         assert!(all.errors[1].to_string().contains("UTF-8"));
+    }
+
+    /// A list with the line ends of an old Mac was one line, and all its seeds were lost.
+    #[test]
+    fn a_line_ends_as_on_any_system() {
+        for end in ["\n", "\r\n", "\r"] {
+            let all = parsed(&["# list", "http://a.test/", "", "b.test", "x y"].join(end));
+            let found: Vec<_> = all.seeds.iter().map(|s| (s.line, s.url.as_str())).collect();
+            assert_eq!(found, [(2, "http://a.test/"), (4, "http://b.test/")], "{end:?}");
+            assert_eq!(all.errors[0].line, 5, "{end:?}");
+        }
+    }
+
+    /// Each line was named by itself, and words in it were crawled as hosts.
+    #[test]
+    fn what_is_no_text_is_refused_in_one_line() {
+        let refused = |text: &[u8]| {
+            let error = check_is_text("s", text).unwrap_err().to_string();
+            assert!(error.contains("binary file or UTF-16"), "{error}");
+            error
+        };
+        assert!(refused(b"\x7fELF\x02\nword\r\n\x00more\n").starts_with("s:3: "));
+        assert!(refused(b"\xff\xfeh\0t\0").starts_with("s:1: "));
+        assert!(refused(b"\xfe\xff\0h").starts_with("s:1: "));
+        assert!(refused(b"h\0t\0").starts_with("s:1: "));
+        for text in [&b""[..], b"\xef\xbb\xbfhttp://a.test/\n", b"\xe9.test\n"] {
+            assert_eq!(check_is_text("s", text), Ok(()));
+        }
     }
 
     #[test]

@@ -40,7 +40,7 @@ Examples:
 Only robots.txt and sitemaps are fetched, one after another per host. Exit codes: 0 at least one
 seed can be crawled, 3 none can, 78 no contact or no seeds.")]
 pub(super) struct PlanArgs {
-    /// Seed list: one URL a line; may be given several times
+    /// Seed list: one URL a line; `-` is standard input; may be given several times
     #[arg(long, short, value_name = "FILE")]
     seeds: Vec<PathBuf>,
     /// Seeds given here

@@ -1,6 +1,7 @@
 //! `crawler run`: crawl, or go on.
 
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -15,7 +16,8 @@ use crate::seed;
 /// Flags of `run`.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// Seed list: one URL a line, `#` begins a comment; may be given several times
+    /// Seed list: one URL a line, `#` begins a comment; `-` is standard input; may be given several
+    /// times
     #[arg(long, short, value_name = "FILE")]
     pub(super) seeds: Vec<PathBuf>,
     /// Show the crawl live on this address, such as 127.0.0.1:8400, with metrics at /metrics
@@ -69,10 +71,8 @@ pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl
         }));
     };
     for file in &config.seeds {
-        let text = std::fs::read(file).map_err(|error| {
-            Failed::with(Exit::Config, format!("failed to read seeds {}: {error}", file.display()))
-        })?;
-        take(&file.display().to_string(), &text);
+        let (name, text) = read_list(file).map_err(|why| Failed::with(Exit::Config, why))?;
+        take(&name, &text);
     }
     if !urls.is_empty() {
         take("command line", urls.join("\n").as_bytes());
@@ -81,6 +81,26 @@ pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl
         return Err(Failed::with(Exit::Config, "no line of the seed lists is a URL"));
     }
     Ok(seeds)
+}
+
+/// What stands for standard input where a seed list is named.
+const STANDARD_INPUT: &str = "-";
+
+/// Reads a seed list; returns what messages call it, and its text.
+///
+/// # Errors
+/// Says what is wrong with it as a whole.
+fn read_list(file: &Path) -> Result<(String, Vec<u8>), String> {
+    let mut text = Vec::new();
+    let (name, read) = if file == Path::new(STANDARD_INPUT) {
+        ("standard input".to_owned(), std::io::stdin().lock().read_to_end(&mut text))
+    } else {
+        let opened = std::fs::File::open(file);
+        (file.display().to_string(), opened.and_then(|mut file| file.read_to_end(&mut text)))
+    };
+    read.map_err(|error| format!("failed to read seeds {name}: {error}"))?;
+    seed::check_is_text(&name, &text).map_err(|error| format!("failed to read seeds {error}"))?;
+    Ok((name, text))
 }
 
 /// Prints what a run came to.

@@ -185,3 +185,34 @@ fn a_name_that_is_not_utf8_is_refused_and_no_other_is_taken_for_it() {
     std::fs::write(dir.path().join(config), "name = \"other\"\n").unwrap();
     check(&run(&["config", "check"], "--config", config), 0, &[]);
 }
+
+/// Thousands of lines were named one by one, and words between them crawled as hosts; and `-` was a
+/// file that is not there.
+#[test]
+fn a_seed_list_may_come_on_standard_input_and_what_is_no_text_is_refused_in_one_line() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let dir = tempfile::tempdir().unwrap();
+    let mut binary = b"\x7fELF\x02\x01\x01\0".to_vec();
+    binary.extend(b"\nlocalhost\n\x01\x02\n".repeat(100));
+    std::fs::write(dir.path().join("binary"), binary).unwrap();
+    let run = [&["run", "--seeds", "binary"], &LOOPBACK[..]].concat();
+    let output = crawler(dir.path(), &run);
+    check(&output, 78, &["failed to read seeds binary:1: this is a binary file or UTF-16"]);
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    assert!(!dir.path().join("crawl").exists());
+
+    let mut command = Command::new(env!("CARGO_BIN_EXE_crawler"));
+    command.args(["run", "--seeds", "-", "--set", "limits.disk_reserve=1MB", "--json"]);
+    command.args(LOOPBACK).current_dir(dir.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped());
+    for variable in ["CRAWLER_CONFIG", "CRAWLER_DIR", "CRAWLER_CONTACT", "CRAWLER_LOG"] {
+        command.env_remove(variable);
+    }
+    let mut child = command.spawn().unwrap();
+    let list = format!("# old ends\r{}\r", crawled().url("/"));
+    child.stdin.take().unwrap().write_all(list.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    check(&output, 0, &[]);
+    assert!(json(&output)["counters"]["done"].as_u64() > Some(1), "{}", text(&output.stdout));
+}

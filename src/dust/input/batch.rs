@@ -177,6 +177,9 @@ impl Batch {
                 self.bad(file.name, number, LineError::FileTooLarge);
                 return;
             }
+            if number == 1 && line.starts_with(BYTE_ORDER_MARK) {
+                line.drain(..BYTE_ORDER_MARK.len());
+            }
             let text = line.trim_ascii_end();
             if text.is_empty() || text.starts_with(b"#") {
                 continue;
@@ -296,6 +299,9 @@ fn merge(known: &mut Record, other: Record) {
 /// not decide.
 const DETECT_LINES: usize = 100;
 
+/// What some editors begin a file of UTF-8 with; it belongs to no line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A file while it is read.
 struct Reading<'r> {
     name: &'r str,
@@ -348,6 +354,24 @@ mod tests {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         encoder.write_all(text).unwrap();
         encoder.finish().unwrap()
+    }
+
+    /// The mark made the first URL one without a scheme.
+    #[test]
+    fn a_byte_order_mark_costs_no_line_of_any_format() {
+        for (format, line) in [
+            (Format::Tsv, "http://h/a\t200"),
+            (Format::CrawlLog, "{\"url\":\"http://h/a\",\"status\":200}"),
+        ] {
+            for given in [None, Some(format)] {
+                let read =
+                    check(Settings::default(), format!("\u{feff}{line}\n").as_bytes(), given);
+                let urls: Vec<_> = read.records.iter().map(|r| r.url.as_str()).collect();
+                assert_eq!((urls, read.bad), (vec!["http://h/a"], 0), "{line}");
+            }
+        }
+        let text = "\u{feff}# a comment\nhttp://h/a\t200\n";
+        assert_eq!(check(Settings::default(), text.as_bytes(), None).bad, 0);
     }
 
     #[test]
