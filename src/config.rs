@@ -204,9 +204,17 @@ pub struct Loaded {
     pub config: Config,
     /// Keys that do not have their default, with their origin.
     pub sources: BTreeMap<String, Source>,
+    /// Where each of them was set: file, line and column, or what is stronger than the file.
+    pub places: BTreeMap<String, String>,
 }
 
 impl Loaded {
+    /// Returns an error about the value of a key, with the place where it was set.
+    pub fn problem(&self, key: &str, message: String) -> ConfigError {
+        let place = self.places.get(key).map_or("configuration", String::as_str);
+        ConfigError { key: key.to_owned(), message, ..ConfigError::at(place) }
+    }
+
     /// Returns every key with its value as TOML and its origin, in order.
     pub fn effective(&self) -> Vec<(String, String, Source)> {
         let mut rows = Vec::new();
@@ -301,7 +309,19 @@ pub fn read(name: &str, text: &str, overrides: &[Override]) -> Result<Loaded, Co
             }
         }
     })?;
-    Ok(Loaded { config, sources })
+    let of_text = Places::of(text);
+    let places = sources.iter().map(|(key, source)| {
+        let place = match source {
+            Source::Environment => "environment".to_owned(),
+            Source::Flag => "command line".to_owned(),
+            Source::File | Source::Default => of_text
+                .line_column(key)
+                .map_or(name.to_owned(), |(line, column)| format!("{name}:{line}:{column}")),
+        };
+        (key.clone(), place)
+    });
+    let places = places.collect();
+    Ok(Loaded { config, sources, places })
 }
 
 fn place_of(change: &Override) -> String {

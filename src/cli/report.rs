@@ -140,7 +140,10 @@ fn write_tables(report: &Report, dir: &Path) -> Result<(), Failed> {
 
 /// Returns every setting with its default.
 fn settings(config: &Config) -> Vec<Setting> {
-    let rows = |config: Config| Loaded { config, sources: Default::default() }.effective();
+    let rows = |config: Config| {
+        let (sources, places) = Default::default();
+        Loaded { config, sources, places }.effective()
+    };
     let defaults: std::collections::BTreeMap<String, String> =
         rows(Config::default()).into_iter().map(|(key, value, _)| (key, value)).collect();
     let own = rows(config.clone()).into_iter().map(|(key, value, _)| {

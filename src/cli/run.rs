@@ -78,9 +78,32 @@ pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl
         take("command line", urls.join("\n").as_bytes());
     }
     if seeds.is_empty() && bad > 0 {
-        return Err(Failed::with(Exit::Config, "no line of the seed lists is a URL"));
+        return Err(Failed::with(Exit::Config, NO_SEED));
     }
     Ok(seeds)
+}
+
+/// Why seed lists that hold something are refused together.
+const NO_SEED: &str = "no line of the seed lists is a URL";
+
+/// Returns what a run would refuse of the seed lists. Standard input is left for the run.
+pub(super) fn refused_lists(config: &Config) -> Vec<String> {
+    let mut refused = Vec::new();
+    let (mut seeds, mut bad) = (0, 0);
+    for file in config.seeds.iter().filter(|file| *file != Path::new(STANDARD_INPUT)) {
+        match read_list(file) {
+            Err(why) => refused.push(why),
+            Ok((name, text)) => {
+                let parsed = seed::parse(&name, &text, PRIORITIES as u8);
+                seeds += parsed.seeds.len();
+                bad += parsed.errors.len();
+            }
+        }
+    }
+    if refused.is_empty() && seeds == 0 && bad > 0 {
+        refused.push(NO_SEED.to_owned());
+    }
+    refused
 }
 
 /// What stands for standard input where a seed list is named.

@@ -29,7 +29,7 @@ mod server;
 mod settings;
 mod view;
 
-pub use server::{About, Bound, Dashboard, DashboardError};
+pub use server::{About, Bound, Dashboard, DashboardError, check_token};
 pub use settings::Settings;
 
 #[cfg(doc)]

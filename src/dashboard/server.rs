@@ -191,6 +191,14 @@ impl Dashboard {
     }
 }
 
+/// Checks that the token can be read, where a file is named for it.
+///
+/// # Errors
+/// Returns what is wrong with it.
+pub fn check_token(settings: &Settings) -> Result<(), DashboardError> {
+    read_token(settings).map(|_| ())
+}
+
 fn read_token(settings: &Settings) -> Result<Option<String>, DashboardError> {
     let path = &settings.token_file;
     if path.as_os_str().is_empty() {

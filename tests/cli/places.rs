@@ -216,3 +216,38 @@ fn a_seed_list_may_come_on_standard_input_and_what_is_no_text_is_refused_in_one_
     check(&output, 0, &[]);
     assert!(json(&output)["counters"]["done"].as_u64() > Some(1), "{}", text(&output.stdout));
 }
+
+/// It called right what each run then refused, one at a time.
+#[test]
+fn config_check_names_at_once_what_a_run_would_refuse() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(
+        dir.path().join("crawler.toml"),
+        "contact = \"mailto:me@a.test\"\nseeds = [\"no.txt\", \"null.txt\"]\n[fetch]\n\
+         ca_file = \"no.pem\"\naccept = \"a\\nb\"\nsignature_key = \"nokey.pem\"\n\
+         signature_agent = \"https://b.test\"\n",
+    )
+    .unwrap();
+    std::fs::write(dir.path().join("null.txt"), "http://a.test/\n\0\n").unwrap();
+    let ask = ["config", "check", "--json", "--set", "dashboard.token_file=notoken"];
+    let output = crawler(dir.path(), &ask);
+    let want = [
+        "error: crawler.toml:2:1: seeds: failed to read seeds no.txt: ",
+        "error: crawler.toml:2:1: seeds: failed to read seeds null.txt:2: ",
+        "error: crawler.toml:4:1: fetch.ca_file: failed to load the certificates of `no.pem`",
+        "error: crawler.toml:6:1: fetch.signature_key: failed to read the key nokey.pem",
+        "error: crawler.toml:5:1: fetch.accept: failed to use the `accept` in a request",
+        "error: command line: dashboard.token_file: failed to read the dashboard's token",
+    ];
+    check(&output, 78, &want);
+    assert_eq!(text(&output.stderr).lines().count(), want.len(), "{}", text(&output.stderr));
+    let report = json(&output);
+    assert_eq!(report["valid"], false);
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(want.len()));
+    schemas::compare_with_page("config check", &report);
+
+    std::fs::write(dir.path().join("crawler.toml"), "seeds = [\"bad.txt\"]\n").unwrap();
+    std::fs::write(dir.path().join("bad.txt"), "mailto:x@y.test\n").unwrap();
+    let why = ["crawler.toml:1:1: seeds: no line of the seed lists is a URL"];
+    check(&crawler(dir.path(), &["config", "check"]), 78, &why);
+}
