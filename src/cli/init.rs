@@ -222,7 +222,8 @@ fn text(answers: &Answers, seeds: Option<&str>, dir: &str) -> String {
          [scope]\n\
          # host, domain, prefix or any; measured from the seeds.\n\
          scope = {}\n\
-         # Patterns that never belong to the crawl.\n\
+         # Patterns that never belong to the crawl: a host, a domain as \".example.org\", the\n\
+         # beginning of a URL, or \"regex:...\".\n\
          exclude = []\n\
          \n\
          [politeness]\n\

@@ -350,3 +350,26 @@ fn the_table_of_settings_is_that_of_the_default_configuration() {
     let found = std::fs::read_to_string(&file).unwrap_or_default();
     assert_eq!(found, want, "write it anew with WRITE_SETTINGS=1");
 }
+
+/// What a pattern may be was learned from the message about one that is none.
+#[test]
+fn the_settings_say_what_a_pattern_is_and_each_of_theirs_is_one() {
+    let page = read(Path::new("config/SETTINGS.md"));
+    let row = page.lines().find(|line| line.starts_with("| `scope.exclude` |")).unwrap();
+    // Behind key and default.
+    let patterns: Vec<&str> = row.split('`').skip(1).step_by(2).skip(2).collect();
+    let dir = tempfile::tempdir().unwrap();
+    for (pattern, url) in [
+        ("docs.example.org", "http://docs.example.org/"),
+        (".example.org", "http://www.example.org/"),
+        ("http://example.org/a/", "https://example.org:8443/a/b"),
+        ("regex:[?&]replytocom=", "http://example.org/b?x=1&replytocom=2"),
+    ] {
+        assert!(patterns.contains(&pattern), "{pattern}: {row}");
+        let set = format!("scope.exclude=[\"{pattern}\"]");
+        let output = crawler(dir.path(), &["explain", url, "--set", &set]);
+        let why = format!("matches `exclude`: {pattern}");
+        assert!(text(&output.stdout).contains(&why), "{}", text(&output.stdout));
+    }
+    assert_eq!(patterns.len(), 4, "{patterns:?}");
+}
