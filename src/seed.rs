@@ -80,8 +80,8 @@ pub fn parse(file: &str, text: &[u8], priorities: u8) -> Seeds {
     all
 }
 
-/// Checks that a file may be a seed list. Of a program, a picture or UTF-16 each line would be wrong
-/// by itself, but for those that look like hosts.
+/// Checks that a file may be a seed list. Of a program, a picture or UTF-16 each line would be
+/// wrong by itself, but for those that look like hosts.
 ///
 /// # Errors
 /// Returns the first line that no text has.

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::look;
 use super::machine;
 use super::output::{bytes, number};
-use super::run::read_seeds;
+use super::run::read_kept_seeds;
 use super::wire::{self, unresolved};
 use super::{Answer, Common, Exit, Failed};
 use crate::clock::{Clock, Timestamp};
@@ -216,9 +216,9 @@ fn names(config: &Config, args: &DoctorArgs) -> Result<Check, Failed> {
     let host: Host = match &args.host {
         Some(name) => look::url_of(name)?.host(),
         None => {
-            let seeds = read_seeds(config, &[]).unwrap_or_default();
+            let seeds = read_kept_seeds(config).unwrap_or_default();
             match seeds.first() {
-                Some(seed) => seed.url.host(),
+                Some(seed) => seed.host(),
                 None => look::url_of("example.org")?.host(),
             }
         }

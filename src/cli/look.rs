@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Flock, FlockType};
 
-use super::run::read_seeds;
+use super::run::read_kept_seeds;
 use super::{Common, Failed, report};
 use crate::config::{self as configuration, Config, Override, Source};
 use crate::crawl::steer::Changes;
@@ -157,8 +157,7 @@ impl Bench {
     /// Builds them. Scope is measured from the seeds of the configuration, and from those that the
     /// crawl has stored: it may have been given others on its command line.
     pub(super) fn new(config: &Config, db: Option<&Db>) -> Result<Bench, Failed> {
-        let mut seeds: Vec<CrawlUrl> =
-            read_seeds(config, &[])?.into_iter().map(|seed| seed.url).collect();
+        let mut seeds = read_kept_seeds(config)?;
         if let Some(db) = db {
             seeds.extend(seeds_of(db)?);
         }

@@ -12,6 +12,7 @@ use crate::config::{self, Config, Override, Source};
 use crate::crawl::{Ended, SeedUrl, Summary};
 use crate::frontier::PRIORITIES;
 use crate::seed;
+use crate::url::CrawlUrl;
 
 /// Flags of `run`.
 #[derive(Debug, Args)]
@@ -56,6 +57,20 @@ pub(super) fn run(common: &Common, args: &RunArgs) -> Answer {
 /// Reads the seed lists of the configuration and the URLs of the command line. A bad line never
 /// loses the good ones: it is named, and the others are crawled.
 pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl>, Failed> {
+    read_lists(config.seeds.iter(), urls)
+}
+
+/// Reads the seed lists of the configuration for whoever looks at a crawl: standard input is the
+/// run's.
+pub(super) fn read_kept_seeds(config: &Config) -> Result<Vec<CrawlUrl>, Failed> {
+    let kept = config.seeds.iter().filter(|file| *file != Path::new(STANDARD_INPUT));
+    Ok(read_lists(kept, &[])?.into_iter().map(|seed| seed.url).collect())
+}
+
+fn read_lists<'f>(
+    files: impl Iterator<Item = &'f PathBuf>,
+    urls: &[String],
+) -> Result<Vec<SeedUrl>, Failed> {
     let mut seeds = Vec::new();
     let mut bad = 0;
     let mut take = |name: &str, text: &[u8]| {
@@ -70,7 +85,7 @@ pub(super) fn read_seeds(config: &Config, urls: &[String]) -> Result<Vec<SeedUrl
             hops_max: seed.hops_max,
         }));
     };
-    for file in &config.seeds {
+    for file in files {
         let (name, text) = read_list(file).map_err(|why| Failed::with(Exit::Config, why))?;
         take(&name, &text);
     }

@@ -697,6 +697,7 @@ impl State {
         version: u64,
         now: Timestamp,
     ) -> Result<(), DbError> {
+        self.checks.are_done = false;
         seen::put_itself(batch, &self.db, one.own, (one.hops, one.hops_max));
         self.behind.met(by);
         self.counters.known += 1;

@@ -136,11 +136,14 @@ impl State {
         let by = via.fingerprint();
         let Some((known, _)) = self.evidence_at(by)? else { return Ok(()) };
         let leads_back = match (redirect, known.judged_by(shown)) {
-            (Some(to), _) if !is_page(&self.rules.snapshot(), to, via) => {
-                // It may turn out to be another form of this page.
-                return Ok(());
+            (Some(to), _) => {
+                // What it redirects to may turn out to be another form of this page.
+                let finding = leads_to(&self.rules.snapshot(), to, via);
+                if finding != Finding::Same || !known.is_page() {
+                    return Ok(());
+                }
+                true
             }
-            (Some(_), _) => known.is_page(),
             (None, Finding::Same) => !known.hides(shown) && !known.differs_around(shown),
             (None, Finding::Failed) => false,
             (None, Finding::Unclear) if known.was_apart(shown) => false,
@@ -160,9 +163,18 @@ impl State {
     }
 }
 
-/// Returns true where a URL is a page, or one with it by the rules.
-pub(super) fn is_page(set: &RuleSet, url: &CrawlUrl, page: &CrawlUrl) -> bool {
-    url == page || set.uniting(url, page).is_some()
+/// Tells whether what a link redirects to is the page that has the link, or another form of it by
+/// the rules in force. By those on trial, and by links that lead back, it may be.
+pub(super) fn leads_to(set: &RuleSet, to: &CrawlUrl, page: &CrawlUrl) -> Finding {
+    if to == page {
+        return Finding::Same;
+    }
+    match set.uniting(to, page) {
+        Some(rules) if !set.must_prove(to, &rules) => Finding::Same,
+        Some(_) => Finding::Unclear,
+        None if set.led_back(to, page).is_some() => Finding::Unclear,
+        None => Finding::Failed,
+    }
 }
 
 #[cfg(test)]

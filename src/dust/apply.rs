@@ -610,8 +610,12 @@ fn keep_one_query(tail: &mut String, from: usize, asked: bool) {
         (true, false) => ('&', "?"),
         _ => return,
     };
-    if let Some(at) = tail[from..].find(old) {
-        replace(tail, from + at..from + at + 1, new);
+    let signs: &[char] = if asks { &['?'] } else { &['?', '&'] };
+    let Some(at) = tail[from..].find(signs).map(|at| from + at) else { return };
+    // Behind a path that ends in a question mark there is nothing to join.
+    let new = if tail[..at].ends_with('?') { "" } else { new };
+    if tail[at..].starts_with(old) {
+        replace(tail, at..at + 1, new);
     }
 }
 

@@ -173,7 +173,7 @@ impl Entry {
     }
 
     /// Returns true if the rule is out of force in one of some places.
-    fn is_refused_in(&self, here: &Places) -> bool {
+    pub(super) fn is_refused_in(&self, here: &Places) -> bool {
         here.iter().any(|place| self.refused.contains(place))
     }
 
@@ -250,7 +250,12 @@ impl RuleBook {
                 .hiding(rules)
                 .any(|entry| entry.rule.state == RuleState::Enforced && entry.is_refused_in(&here));
         if has_failed {
-            self.doubt_due.insert(url.site());
+            let is_link = |id: &RuleId| {
+                self.entries.get(*id).is_some_and(|entry| entry.rule.rule.is_self_link())
+            };
+            if rules.iter().any(is_link) {
+                self.doubt_due.insert(url.site());
+            }
             let blamed = blamed.map(|id| id.to_string());
             let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
             tracing::debug!(%url, %key, ?rules, blamed, "a form is another page than its rules say");

@@ -149,11 +149,6 @@ impl Entry {
         self.retry_at <= now || self.retry_after_pages.is_some_and(|after| after <= pages)
     }
 
-    /// Returns true for a rule that was not tried yet, or that was and is not taken to be right.
-    fn is_unproved(&self) -> bool {
-        matches!(self.rule.state, RuleState::Candidate | RuleState::Retired)
-    }
-
     /// Returns the rule for those who have nothing else of this book.
     pub(crate) fn as_proved(&self, items: &Items) -> Rule {
         let limited = self.proven.iter().flat_map(Proven::limited_to);
@@ -460,13 +455,14 @@ impl RuleBook {
         rule.check()?;
         let mut is_doubted = false;
         if names_page(&found.link, &found.page) {
-            let items = self.items_of(&site);
+            let here = places(&found.link, &found.page, self.items_of(&site));
             let entries = || self.entries.of_site(&site);
             let unite = |rules: Vec<Rule>| -> Result<bool, RuleError> {
                 Ok(is_united(&SiteRules::compile(&rules)?, &found.link, &found.page))
             };
-            let live = entries().filter(|entry| !entry.is_unproved());
-            if unite(live.map(|entry| entry.as_proved(items)).collect())? {
+            let live =
+                entries().filter(|entry| entry.rule.state.hides() && !entry.is_refused_in(&here));
+            if unite(live.map(|entry| entry.rule.clone()).collect())? {
                 return Ok(());
             }
             let failed = entries().filter(|entry| entry.rule.evidence.has_failed());

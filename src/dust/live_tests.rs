@@ -56,6 +56,7 @@ fn a_rule_that_moves_a_value_into_the_query_or_out_of_it_keeps_one_query() {
     let out = moves("/story?id=", "/story_");
     check(&out, "http://example.com/story?id=9", "http://example.com/story_9");
     check(&out, "http://example.com/story?id=9&a=1&b=2", "http://example.com/story_9?a=1&b=2");
+    check(&out, "http://example.com/story?id=9?a=1&b=2", "http://example.com/story_9?a=1&b=2");
 }
 
 #[test]

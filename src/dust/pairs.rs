@@ -85,6 +85,13 @@ const DOCUMENTS_MAX: usize = 64;
 /// Pairs in one place beyond which more of them say nothing new.
 const AGREED_MAX: u32 = 10_000;
 
+/// For one page of so many that agree, of those from before the model of their site, a rule may seem
+/// wrong and be tried all the same: they also differ by what their site says anew at each look.
+const EARLY_SHARE: usize = 8;
+
+/// URLs of one trial that are known to have been judged.
+const JUDGED_MAX: usize = 256;
+
 /// Pairs of a sample that are searched for the label of another one.
 const LABELS_MAX: usize = 256;
 
@@ -114,6 +121,9 @@ pub(crate) struct Pairs {
     /// Draws and audits of earlier trials: what of them is still in the sample is known.
     #[serde(default)]
     pub(crate) earlier: u32,
+    /// Hashes of the URLs that were fetched for it: what they show was judged, some at two looks.
+    #[serde(skip)]
+    judged: BTreeSet<u64>,
 }
 
 impl Pairs {
@@ -168,6 +178,10 @@ impl Pairs {
         }
         Standing::Open
     }
+}
+
+fn hash_of(url: &CrawlUrl) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(url.as_str().as_bytes())
 }
 
 /// Counts one more form of a document; returns false where there are enough.
@@ -236,19 +250,26 @@ struct Sampled {
     /// Documents with several URLs, and how many of these count.
     same: BTreeMap<u64, u32>,
     proven: Option<Proven>,
-    /// Documents that are not what has their key, and a URL of one.
-    apart: BTreeSet<Doc>,
-    is_apart: Option<CrawlUrl>,
-    /// The same of pages of which one at least came before the model of their site.
-    was_apart: Option<CrawlUrl>,
+    /// URLs of other documents than what has their key; and of those that seem to be, since one of
+    /// the two at least came before the model of their site.
+    apart: BTreeSet<CrawlUrl>,
+    were_apart: BTreeSet<CrawlUrl>,
 }
 
 impl Sampled {
+    /// Returns a URL that seems to be another page than the rule says, if there are enough of them.
+    fn seems_wrong_for(&self) -> Option<&CrawlUrl> {
+        let is_enough = EARLY_SHARE * self.were_apart.len() > self.same.len();
+        self.were_apart.first().filter(|_| is_enough)
+    }
+
     /// Returns a URL that is another page than the rule says, if that is more than an accident.
-    fn contradicted_by(self, settings: &miner::Settings) -> Option<CrawlUrl> {
-        let (apart, same) = (self.apart.len() as f64, self.same.len() as f64);
-        let is_more = apart > settings.negative_share_max * (apart + same);
-        self.was_apart.or(self.is_apart.filter(|_| is_more))
+    fn is_wrong_for(&self, settings: &miner::Settings) -> Option<&CrawlUrl> {
+        let (apart, same) = (self.apart.len(), self.same.len());
+        let is_accident = same >= FORGIVES_AFTER as usize && apart < 2;
+        let share = apart as f64 / (apart + same).max(1) as f64;
+        let is_enough = !is_accident && share > settings.negative_share_max;
+        self.apart.first().filter(|_| is_enough)
     }
 }
 
@@ -284,7 +305,7 @@ impl RuleBook {
                 continue;
             }
             let sampled = self.sampled(id, &urls)?;
-            if sampled.was_apart.is_some() {
+            if sampled.seems_wrong_for().is_some() {
                 continue;
             }
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -311,7 +332,10 @@ impl RuleBook {
     fn contradicted_by(&self, id: RuleId) -> Option<CrawlUrl> {
         let urls = self.urls_of_sample(&self.entries.get(id)?.rule.site);
         match self.sampled(id, &urls) {
-            Ok(sampled) => sampled.contradicted_by(&self.settings.miner),
+            Ok(sampled) => {
+                let wrong = sampled.is_wrong_for(&self.settings.miner);
+                wrong.or_else(|| sampled.seems_wrong_for()).cloned()
+            }
             Err(error) => {
                 tracing::error!(rule = %id, %error, "a rule that cannot be used is in force");
                 None
@@ -400,17 +424,23 @@ impl RuleBook {
         Ok(())
     }
 
-    /// Doubts rules of links that lead back from one kind of pages, where such links have led
-    /// elsewhere from another kind.
+    /// Doubts rules of links that lead back from one kind of pages, where a rule about such links
+    /// on another kind was refuted, or failed in a part of the site.
     fn doubt_links(&mut self, site: &Site) {
         let of_site = || self.entries.of_site(site);
         let link = |entry: &Entry| entry.rule.rule.link_that_leads_back().map(str::to_owned);
-        let failed = of_site().filter(|entry| entry.rule.evidence.has_failed());
-        let failed: BTreeSet<String> = failed.filter_map(link).collect();
+        let has_failed = |entry: &&Entry| {
+            let is_refuted = entry.rule.state == RuleState::Retired;
+            (is_refuted && entry.rule.evidence.has_failed()) || !entry.refused.is_empty()
+        };
+        let failed: Vec<(String, RuleId)> = of_site()
+            .filter(has_failed)
+            .filter_map(|entry| Some((link(entry)?, entry.rule.id)))
+            .collect();
         let is_doubtful = |entry: &&Entry| {
-            entry.rule.state.hides()
-                && !entry.doubted
-                && link(entry).is_some_and(|link| failed.contains(&link))
+            let fails =
+                |own: String| failed.iter().any(|(link, id)| *link == own && *id != entry.rule.id);
+            entry.rule.state.hides() && !entry.doubted && link(entry).is_some_and(fails)
         };
         let doubtful: Vec<RuleId> =
             of_site().filter(is_doubtful).map(|entry| entry.rule.id).collect();
@@ -434,6 +464,9 @@ impl RuleBook {
         let here = places(url, key, self.items_of(&url.site()));
         let Some(entry) = self.entries.get_mut(id) else { return };
         let (pairs, evidence) = (&mut entry.pairs, &mut entry.rule.evidence);
+        if pairs.judged.len() < JUDGED_MAX {
+            pairs.judged.insert(hash_of(url));
+        }
         match finding {
             Finding::Same => {
                 let proven = entry.proven.get_or_insert_with(|| Proven::of(&entry.rule.rule));
@@ -541,16 +574,16 @@ impl RuleBook {
         for (key, group) in &groups {
             for (at, seen) in group.iter().enumerate().filter(|(_, seen)| seen.rewritten) {
                 let others = || group.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, s)| s);
-                let tests = |other: &&Seen<'_>| keys.test(seen.url, other.url);
-                if others().filter(|other| seen.was_apart(other)).any(|other| tests(&other)) {
-                    sampled.was_apart.get_or_insert_with(|| seen.url.clone());
-                }
-                let mut apart = others().filter(|other| seen.is_apart(other, documents));
-                if let Some(doc) = seen.page.doc
-                    && apart.any(|other| tests(&other))
-                {
-                    sampled.apart.insert(doc);
-                    sampled.is_apart.get_or_insert_with(|| seen.url.clone());
+                let is_judged = |of: &Seen<'_>| entry.pairs.judged.contains(&hash_of(of.url));
+                let others_unjudged = || others().filter(|other| !is_judged(other));
+                let tests = |other: &Seen<'_>| keys.test(seen.url, other.url);
+                if !is_judged(seen) {
+                    if others_unjudged().any(|other| seen.was_apart(other) && tests(other)) {
+                        sampled.were_apart.insert(seen.url.clone());
+                    }
+                    if others_unjudged().any(|o| seen.is_apart(o, documents) && tests(o)) {
+                        sampled.apart.insert(seen.url.clone());
+                    }
                 }
                 let others = others();
                 if let Some((witness, change)) = seen.agrees(others, (&keys, key), documents) {

@@ -315,8 +315,11 @@ impl Pace {
                 }
                 self.latency_ms += 0.3 * (ms - self.latency_ms);
                 // The first answer is a robots.txt, which says little of pages: until enough are
-                // known, all count alike. After trouble, which has rests of its own, too.
-                let usual = (1.0 / (f64::from(self.good_streak) + 1.0)).max(USUAL_MIN);
+                // known, all count alike, if the host was never busy: what it does then is not usual.
+                let usual = match self.busy_total {
+                    0 => (1.0 / f64::from(self.good_streak)).max(USUAL_MIN),
+                    _ => USUAL_MIN,
+                };
                 self.latency_usual_ms += usual * (ms - self.latency_usual_ms);
             }
             Behaviour::Busy { .. } => {
@@ -326,7 +329,9 @@ impl Pace {
                 self.busy_level = self.busy_level.saturating_add(1).min(30);
             }
             Behaviour::Unreachable { .. } => {
-                self.good_streak = 0;
+                if self.busy_level > 0 {
+                    self.good_streak = 0;
+                }
                 self.unreachable = self.unreachable.saturating_add(1);
             }
             Behaviour::DeadPort | Behaviour::Local { .. } => {}
@@ -622,6 +627,10 @@ mod tests {
         let took = Duration::from_millis(2_000);
         let rest = pace.finish(Behaviour::Good { took }, T0, T0, &settings);
         assert_eq!(rest.reason, GapReason::Latency, "it has become slower");
+        // So it has when it was out of reach meanwhile.
+        pace.finish(Behaviour::Unreachable { took, most: 5 }, T0, T0, &settings);
+        let rest = pace.finish(Behaviour::Good { took }, T0, T0, &settings);
+        assert_eq!(rest.reason, GapReason::Latency);
     }
 
     /// They were compared as they stood with names in their canonical form.

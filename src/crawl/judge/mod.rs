@@ -23,7 +23,7 @@ use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
 use super::learner::Tell;
-use super::self_links::is_page;
+use super::self_links::leads_to;
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::content::{Kept, Vocabulary, Wording};
@@ -165,10 +165,14 @@ impl State {
         let mut audited = fetched;
         let is_link = rules.iter().any(|rule| set.is_self_link(*rule));
         if let Some(to) = leads.redirect.filter(|_| is_link) {
-            if !is_page(&set, to, &page) {
+            let finding = leads_to(&set, to, &page);
+            if finding != Finding::Same {
                 self.seen_of.note_audit();
+                if finding == Finding::Failed {
+                    self.note_failed(&rules, (&rewritten, key), by)?;
+                }
                 let pair = Box::new((rewritten, key.clone(), known));
-                self.tell(Tell::Audited(rules, pair, Finding::Failed, now));
+                self.tell(Tell::Audited(rules, pair, finding, now));
                 return Ok(());
             }
             audited = known;
