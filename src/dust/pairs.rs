@@ -259,7 +259,7 @@ struct Sampled {
 impl Sampled {
     /// Returns a URL that seems to be another page than the rule says, if there are enough of them.
     fn seems_wrong_for(&self) -> Option<&CrawlUrl> {
-        let is_enough = EARLY_SHARE * self.were_apart.len() > self.same.len();
+        let is_enough = EARLY_SHARE * self.were_apart.len() >= self.same.len();
         self.were_apart.first().filter(|_| is_enough)
     }
 
