@@ -422,9 +422,9 @@ impl RuleBook {
         }
     }
 
-    /// Takes note of links that led back to the page they were found on, and puts the rule that says
-    /// so on trial: pairs of pages alone can prove it, since what it is about is no URL. One that
-    /// was retired is tried again when it is due.
+    /// Takes note of links that led back to the page they were found on, and puts the rule that
+    /// says so on trial: pairs of pages alone can prove it, since what it is about is no URL. One
+    /// that was retired is tried again when it is due.
     ///
     /// Where the links name the page themselves, that is the business of rules that rewrite
     /// addresses, if there is one that makes the two one. If one that did was refuted, this rule is

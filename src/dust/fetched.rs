@@ -30,9 +30,10 @@ const ROWS_WORDS_MIN: u32 = 6;
 /// another counts as two.
 const CLOCK_WORDS_MAX: u32 = 8;
 
-/// Of so many parts of the words of two pages one at least is in one page alone if these are two
-/// documents, whatever stands on all pages of their site.
-const APART_PARTS: u32 = 4;
+/// Of five words of two pages so many at least are in one page alone if these are two documents,
+/// whatever stands on all pages of their site: the teasers and quotes that pages have at each look
+/// are one word of five.
+const APART_OF_FIVE: u32 = 2;
 
 /// Words by which the pages of a rule may differ, each pair by its own: a word or two of a label,
 /// such as what a list is sorted by, for it and once more for the one that it takes the place of.
@@ -361,7 +362,7 @@ pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
 /// site: what stands on all of its pages is among those they share.
 pub(super) fn are_apart(one: &Bag, other: &Bag) -> bool {
     let words = |bag: &Bag| Bag::of([]).differing(bag);
-    APART_PARTS * one.differing(other) > words(one) + words(other)
+    5 * one.differing(other) > APART_OF_FIVE * (words(one) + words(other))
 }
 
 /// Compares a page with what should be the same page.

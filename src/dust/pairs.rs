@@ -85,8 +85,8 @@ const DOCUMENTS_MAX: usize = 64;
 /// Pairs in one place beyond which more of them say nothing new.
 const AGREED_MAX: u32 = 10_000;
 
-/// For one page of so many that agree, of those from before the model of their site, a rule may seem
-/// wrong and be tried all the same: they also differ by what their site says anew at each look.
+/// A rule is not tried where it seems wrong for one page of so many that agree, of those from
+/// before the model of their site: they also differ by what their site says anew at each look.
 const EARLY_SHARE: usize = 8;
 
 /// URLs of one trial that are known to have been judged.

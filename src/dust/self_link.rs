@@ -55,9 +55,9 @@ pub(crate) fn form_of_link(link: &CrawlUrl, page: &CrawlUrl) -> Option<String> {
 }
 
 /// Returns true where the address of a link seems to say itself which page it is, so that a rule
-/// that rewrites addresses may say as much: it has all numbers and names that the page has, and none
-/// more in its path; or the same path, in which there are some; or none that the page has not, and
-/// the same path but for these, or one above it or below; or it is a page of the same form, and
+/// that rewrites addresses may say as much: it has all numbers and names that the page has, and
+/// none more in its path; or the same path, in which there are some; or none that the page has not,
+/// and the same path but for these, or one above it or below; or it is a page of the same form, and
 /// shares some. A name that is the value of one parameter in both, as a session is, says nothing.
 pub(crate) fn names_page(link: &CrawlUrl, page: &CrawlUrl) -> bool {
     let (of_page, of_link) = (open(page), open(link));

@@ -315,7 +315,7 @@ impl Pace {
                 }
                 self.latency_ms += 0.3 * (ms - self.latency_ms);
                 // The first answer is a robots.txt, which says little of pages: until enough are
-                // known, all count alike, if the host was never busy: what it does then is not usual.
+                // known, all count alike. Once the host was busy they do not: that is not usual.
                 let usual = match self.busy_total {
                     0 => (1.0 / f64::from(self.good_streak)).max(USUAL_MIN),
                     _ => USUAL_MIN,

@@ -60,8 +60,8 @@ fn first_alone(url: &CrawlUrl) -> Shown {
     board(url, |post| post % POSTS == 0)
 }
 
-/// A board whose links to posts name the topic too, which has several pages: the link alone does not
-/// say which of them. By `is_alone` some show themselves alone.
+/// A board whose links to posts name the topic too, which has several pages: the link alone does
+/// not say which of them. By `is_alone` some show themselves alone.
 fn pages_of_topics(url: &CrawlUrl, is_alone: fn(u64) -> bool) -> Shown {
     const ON_PAGE: u64 = 5;
     let title = |topic: u64| words(&format!("title {topic}"), 4);
@@ -129,7 +129,8 @@ fn half_moved_in_sessions(url: &CrawlUrl) -> Shown {
     with_sessions(url, half_moved)
 }
 
-/// Asserts that a crawl with rules reaches all documents, by fewer tenths of the requests than these.
+/// Asserts that a crawl with rules reaches all documents, by fewer than so many tenths of the
+/// requests.
 async fn assert_posts_are_spared(site: fn(&CrawlUrl) -> Shown, tenths: usize) {
     let (all, without) = crawl(site, DustMode::Off).await;
     let (reached, with) = crawl(site, DustMode::Enforce).await;
