@@ -137,8 +137,8 @@ Examples:
 
 It needs no network and changes no whole record, and ends with the check of `crawler verify`, which
 says what is left; `verify --all` reads more. A crawl that is to go on needs no repair: `crawler
-run` mends by itself what a crash left. Exit codes: 0 all is well now, 3 there is no crawl, 20 damage
-is left, 75 a crawl is writing here.")]
+run` mends by itself what a crash left. Exit codes: 0 all is well now, 3 there is no crawl, 20
+damage is left, 75 a crawl is writing here.")]
 pub(super) struct RepairArgs {
     /// Make the index of every file anew
     #[arg(long)]
