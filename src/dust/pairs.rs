@@ -41,7 +41,6 @@ use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
 use super::fetched::{Fetched, are_apart, of_page, speaks};
 use super::live::{is_united, needed, rewrite};
-use super::miner;
 use super::prior;
 use super::proven::{AGREED_BEFORE, Proven, places};
 use super::rule::{RuleError, RuleId, RuleState, Source};
@@ -85,9 +84,9 @@ const DOCUMENTS_MAX: usize = 64;
 /// Pairs in one place beyond which more of them say nothing new.
 const AGREED_MAX: u32 = 10_000;
 
-/// A rule is not tried where it seems wrong for one page of so many that agree, of those from
-/// before the model of their site: they also differ by what their site says anew at each look.
-const EARLY_SHARE: usize = 8;
+/// A rule is not tried, and not put in force, where one page in hand is another one for so many
+/// that agree: pages also differ by what their site says anew at each look.
+const APART_SHARE: usize = 8;
 
 /// URLs of one trial that are known to have been judged.
 const JUDGED_MAX: usize = 256;
@@ -250,25 +249,14 @@ struct Sampled {
     /// Documents with several URLs, and how many of these count.
     same: BTreeMap<u64, u32>,
     proven: Option<Proven>,
-    /// URLs of other documents than what has their key; and of those that seem to be, since one of
-    /// the two at least came before the model of their site.
+    /// URLs of other documents than what has their key.
     apart: BTreeSet<CrawlUrl>,
-    were_apart: BTreeSet<CrawlUrl>,
 }
 
 impl Sampled {
-    /// Returns a URL that seems to be another page than the rule says, if there are enough of them.
-    fn seems_wrong_for(&self) -> Option<&CrawlUrl> {
-        let is_enough = EARLY_SHARE * self.were_apart.len() >= self.same.len();
-        self.were_apart.first().filter(|_| is_enough)
-    }
-
-    /// Returns a URL that is another page than the rule says, if that is more than an accident.
-    fn is_wrong_for(&self, settings: &miner::Settings) -> Option<&CrawlUrl> {
-        let (apart, same) = (self.apart.len(), self.same.len());
-        let is_accident = same >= FORGIVES_AFTER as usize && apart < 2;
-        let share = apart as f64 / (apart + same).max(1) as f64;
-        let is_enough = !is_accident && share > settings.negative_share_max;
+    /// Returns a URL that is another page than the rule says, if there are enough of them.
+    fn is_wrong_for(&self) -> Option<&CrawlUrl> {
+        let is_enough = APART_SHARE * self.apart.len() >= self.same.len();
         self.apart.first().filter(|_| is_enough)
     }
 }
@@ -305,7 +293,7 @@ impl RuleBook {
                 continue;
             }
             let sampled = self.sampled(id, &urls)?;
-            if sampled.seems_wrong_for().is_some() {
+            if sampled.is_wrong_for().is_some() {
                 continue;
             }
             let Some(entry) = self.entries.get_mut(id) else { continue };
@@ -332,10 +320,7 @@ impl RuleBook {
     fn contradicted_by(&self, id: RuleId) -> Option<CrawlUrl> {
         let urls = self.urls_of_sample(&self.entries.get(id)?.rule.site);
         match self.sampled(id, &urls) {
-            Ok(sampled) => {
-                let wrong = sampled.is_wrong_for(&self.settings.miner);
-                wrong.or_else(|| sampled.seems_wrong_for()).cloned()
-            }
+            Ok(sampled) => sampled.is_wrong_for().cloned(),
             Err(error) => {
                 tracing::error!(rule = %id, %error, "a rule that cannot be used is in force");
                 None
@@ -577,13 +562,10 @@ impl RuleBook {
                 let is_judged = |of: &Seen<'_>| entry.pairs.judged.contains(&hash_of(of.url));
                 let others_unjudged = || others().filter(|other| !is_judged(other));
                 let tests = |other: &Seen<'_>| keys.test(seen.url, other.url);
-                if !is_judged(seen) {
-                    if others_unjudged().any(|other| seen.was_apart(other) && tests(other)) {
-                        sampled.were_apart.insert(seen.url.clone());
-                    }
-                    if others_unjudged().any(|o| seen.is_apart(o, documents) && tests(o)) {
-                        sampled.apart.insert(seen.url.clone());
-                    }
+                if !is_judged(seen)
+                    && others_unjudged().any(|o| seen.is_apart(o, documents) && tests(o))
+                {
+                    sampled.apart.insert(seen.url.clone());
                 }
                 let others = others();
                 if let Some((witness, change)) = seen.agrees(others, (&keys, key), documents) {
@@ -642,21 +624,18 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    /// Returns true where two pages, one of which came before the model of their site was there,
-    /// differ by a good part of their words.
-    fn was_apart(&self, other: &Seen<'_>) -> bool {
-        let is_early = |page: &Page| page.text == Text::Unknown;
+    /// Returns true where two pages differ by a good part of their words, and by their texts where
+    /// both came after the model of their site.
+    fn is_apart(&self, other: &Seen<'_>, documents: &Documents) -> bool {
         let bag = |page: &Page| page.bag.filter(|_| !page.junk);
         let bags = bag(self.page).zip(bag(other.page));
-        let bags = bags.filter(|_| is_early(self.page) || is_early(other.page));
-        bags.is_some_and(|(one, other)| are_apart(&one, &other))
-    }
-
-    /// Returns true where the texts of two pages are certainly different.
-    fn is_apart(&self, other: &Seen<'_>, documents: &Documents) -> bool {
+        if self.page.text == Text::Unknown || other.page.text == Text::Unknown {
+            return bags.is_some_and(|(one, other)| are_apart(&one, &other));
+        }
         let docs = self.page.doc.zip(other.page.doc);
         let docs = docs.filter(|_| speaks(self.page) && speaks(other.page));
         docs.is_some_and(|(a, b)| documents.differ(a, b))
+            && bags.is_none_or(|(one, other)| are_apart(&one, &other))
     }
 
     /// Returns the document that the page shares with another one of its key, or with what it
