@@ -79,6 +79,9 @@ const ORDINARY_PAGES: u32 = 24;
 const ORDINARY_SHARE: f64 = 0.25;
 /// Words of its own that an answer may have beyond what is known; names of products, say.
 const OWN_WORDS: f64 = 6.0;
+/// Numbers that an answer may have beyond those of the only one that is known, and half as many: a
+/// date. Beyond that it is a table that is empty for nonsense.
+const OWN_NUMBERS: u32 = 3;
 /// Share of the words of "nothing here" that a page must have.
 const COVERAGE: f64 = 0.8;
 /// Further words that an answer may have where "nothing here" is a template without a word of its
@@ -249,7 +252,8 @@ impl HostErrors {
             let varies = (1.5 * nothing.besides).max(0.2 * message.len() as f64);
             let allowed = if nothing.count > 1 { varies } else { OWN_WORDS };
             let numbers_max = nothing.numbers.saturating_add(nothing.numbers / 2);
-            let is_filled = nothing.count > 1 && page.analysis.figures.numbers > numbers_max;
+            let besides = if nothing.count > 1 { 0 } else { OWN_NUMBERS };
+            let is_filled = page.analysis.figures.numbers > numbers_max.saturating_add(besides);
             let is_other = nothing.always.is_empty() || is_longer || is_filled;
             let is_answer = !is_other && coverage >= COVERAGE && own <= allowed;
             is_answer.then(|| JunkVerdict {
@@ -881,6 +885,33 @@ mod tests {
         assert_eq!(judge(["", "", ""]), Some(Junk::Soft404));
         assert_eq!(judge(["1234", "99", "hill"]), None);
         assert_eq!(judge(["1234", "", ""]), None, "a number is all it has");
+    }
+
+    /// A wiki has a history for any name, which is empty for nonsense: the words of its rows are
+    /// the same on each page, the dates are not.
+    #[test]
+    fn a_table_that_is_empty_for_the_only_nonsense_known_is_content_with_a_row() {
+        let judge = |rows: &[&str]| {
+            let lines = |rows: &[&str]| -> Vec<String> {
+                let head = ["Changes to this page", "Date", "Author", "Subject", "View", "Compare"];
+                head.iter().chain(rows).map(|line| (*line).to_owned()).collect()
+            };
+            let (nothing, shown) = (lines(&[]), lines(rows));
+            let blocks = |lines: &'_ [String]| -> Vec<Block<'static>> {
+                let text = |line: &String| &*String::leak(line.clone());
+                lines.iter().map(text).map(Block::paragraph).collect()
+            };
+            let mut errors = HostErrors::default();
+            errors.note_probe(
+                &plan(1, &["/history/a"], 4)[0],
+                200,
+                Some(&analysed(&blocks(&nothing))),
+            );
+            judge_blocks(&errors, ("/history/lamps", "Changes"), &blocks(&shown), false)
+        };
+        assert_eq!(judge(&[]), Some(Junk::Soft404));
+        assert_eq!(judge(&["Date 2026-11-30", "13:26:05", "Author"]), None);
+        assert_eq!(judge(&["Asked at 13:26"]), Some(Junk::Soft404));
     }
 
     #[test]
