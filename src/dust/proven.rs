@@ -47,6 +47,9 @@ pub(super) const VIEW: usize = 3;
 /// The view of a URL that names none: no place in which a rule is proved or fails.
 const NO_VIEW: u64 = 0;
 
+/// The second directory of pages of the first one that have names and not numbers.
+const NAMED: &str = "*";
+
 /// Parameters that say which view a URL is.
 const VIEW_PARAMETERS: usize = 2;
 
@@ -56,7 +59,8 @@ pub(crate) type Places = [u64; KINDS];
 /// Returns the places of a site that a URL belongs to: what its parameters are called, the first
 /// directory of its path and the second one in it, which is where software that serves several
 /// projects says what it shows of one, or else the program there that is asked
-/// (`Results.html?q=1`), and the words by which a program that has one path for everything says
+/// (`Results.html?q=1`), or whether the page is one of those with numbers (`/topic/17` and
+/// `/topic/new`), and the words by which a program that has one path for everything says
 /// which view of it is meant (`a=blob`, `action=history`), and not of which of its `items`. `key`
 /// is the URL's key: hosts that are one by other rules have their places in common, and what rules
 /// change is no view. The ports of a host have none in common, since another port is another
@@ -66,7 +70,12 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl, items: &Items) -> Places {
     let host = server(key);
     let is_directory = url.path()[1..].split('/').nth(2).is_some();
     let is_part = is_directory || url.as_url().query().is_some() && is_program(&second);
-    let second = if is_part { second.as_str() } else { "" };
+    let second = match second.chars().next() {
+        _ if is_part => second.as_str(),
+        // Names of items are no parts, but what has a name among numbers is no item.
+        Some(first) if first != '#' => NAMED,
+        _ => "",
+    };
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
     [
         place(1, &format!("{host}?{names}")),
@@ -471,6 +480,23 @@ mod tests {
             assert_eq!(one[2], other[2], "{items}");
         }
         assert_eq!(of("/news/bridge.html")[2], of("/news/weather.html")[2], "nobody asks it");
+    }
+
+    /// Where one came from changed no page that is known by its number, and chose the topic on the
+    /// one page of help among them.
+    #[test]
+    fn a_page_with_a_name_among_numbers_is_in_a_place_of_its_own() {
+        let of = |tail: &str| places(&url(tail), &url(tail), &NO_ITEMS);
+        let mut proven = Proven::default();
+        for item in 0..20 {
+            let url = url(&format!("/piece/{item}?topic=7"));
+            proven.agree(&url, &url);
+        }
+        assert!(proven.unproved_in(&of("/piece/20?topic=8")).is_empty());
+        let help = of("/piece/help?topic=8");
+        assert_eq!(proven.unproved_in(&help), [help[2]]);
+        assert_eq!(of("/piece/index?topic=8"), help, "names are no parts");
+        assert_eq!(of("/piece/17-a-name?topic=8"), of("/piece/20?topic=8"));
     }
 
     /// A dozen repositories in seven views each were as many places as are asked for in all, and
