@@ -456,17 +456,15 @@ impl RuleBook {
         let mut is_doubted = false;
         if names_page(&found.link, &found.page) {
             let here = places(&found.link, &found.page, self.items_of(&site));
-            let entries = || self.entries.of_site(&site);
-            let unite = |rules: Vec<Rule>| -> Result<bool, RuleError> {
-                Ok(is_united(&SiteRules::compile(&rules)?, &found.link, &found.page))
+            let unite = |hold: &dyn Fn(&Entry) -> bool| -> Result<bool, RuleError> {
+                let rules = self.entries.of_site(&site).filter(|entry| hold(entry));
+                let rules = SiteRules::compile(rules.map(|entry| &entry.rule))?;
+                Ok(is_united(&rules, &found.link, &found.page))
             };
-            let live =
-                entries().filter(|entry| entry.rule.state.hides() && !entry.is_refused_in(&here));
-            if unite(live.map(|entry| entry.rule.clone()).collect())? {
+            if unite(&|entry| entry.rule.state.hides() && !entry.is_refused_in(&here))? {
                 return Ok(());
             }
-            let failed = entries().filter(|entry| entry.rule.evidence.has_failed());
-            is_doubted = unite(failed.map(|entry| entry.rule.clone()).collect())?;
+            is_doubted = unite(&|entry| entry.rule.evidence.has_failed())?;
         }
         rule.evidence.documents_same = found.pages;
         let id = rule.id;

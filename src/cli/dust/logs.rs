@@ -17,7 +17,7 @@ use crate::content;
 use crate::content::Bag;
 use crate::crawl::BODY_MIN;
 use crate::crawl::log::{self, Line};
-use crate::dust::input::{self, Batch, Collected, Format};
+use crate::dust::input::{self, Batch, Collected, Format, is_no_page};
 use crate::dust::paper::Record;
 use crate::dust::{Declared, Observation, Sketch, Text};
 use crate::extract;
@@ -306,9 +306,7 @@ impl Logs {
     fn read_own(&mut self, line: &[u8]) -> Option<Record> {
         let line: Line = serde_json::from_slice(line).ok()?;
         let ours = line.at_ms > 0 || main_text(&line).is_some();
-        // What was asked to test a rule or the site is no page that the site leads to.
-        let is_page = !matches!(&*line.purpose, "robots" | "probe");
-        if !ours || line.status == 0 || !is_page {
+        if !ours || line.status == 0 || is_no_page(&line.purpose) {
             return None;
         }
         self.observe(observed(&line)?);

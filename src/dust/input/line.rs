@@ -191,12 +191,16 @@ struct Json {
     purpose: Option<String>,
 }
 
+/// Returns true for what a crawl log was asked for that is no page of its site: a robots.txt, and
+/// what tested a rule or the site, to which nothing there leads.
+pub(crate) fn is_no_page(purpose: &str) -> bool {
+    matches!(purpose, "robots" | "probe")
+}
+
 impl Json {
-    /// Returns the record; a fetch without an answer has no status or 0, and is of no use. A
-    /// robots.txt is no page, and what was asked to test a rule or the site is none that a site
-    /// leads to.
+    /// Returns the record; a fetch without an answer has no status or 0, and is of no use.
     fn parsed(self) -> Result<Parsed, LineError> {
-        if matches!(self.purpose.as_deref(), Some("robots" | "probe")) {
+        if self.purpose.as_deref().is_some_and(is_no_page) {
             return Ok(Parsed::Unused);
         }
         let status = match &self.status {

@@ -11,4 +11,5 @@ mod batch;
 mod line;
 
 pub use batch::{BadLine, Batch, Collected, Settings};
+pub(crate) use line::is_no_page;
 pub use line::{Format, LineError, detect};
