@@ -47,6 +47,11 @@ const AGREED_NO_EXCUSE: usize = 4;
 /// for, and in which none fails, after which it is in force there again.
 const ACQUITTED_MIN: usize = 8;
 
+/// How many times as often as the rule that is blamed for a page another one must have agreed to be
+/// above suspicion, and as which one at least.
+const ABOVE_SUSPICION: u32 = 4;
+const ABOVE_AT_LEAST: u32 = 8;
+
 /// Documents of each kind that are told apart in one place.
 const DOCUMENTS_MAX: usize = 64;
 
@@ -242,6 +247,9 @@ impl RuleBook {
         let has_failed = finding == Finding::Failed;
         let here = places(url, key, self.items_of(&url.site()));
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
+        let least_above = blamed
+            .and_then(|id| self.entries.get(id))
+            .map(|entry| ABOVE_SUSPICION * entry.agreed().max(ABOVE_AT_LEAST));
         let alone = has_failed && self.hiding(rules).count() == 1;
         // The key was made before a rule in force was refused here: that it led to another page
         // says nothing of a rule on trial beside it.
@@ -334,11 +342,14 @@ impl RuleBook {
                 continue;
             }
             let doubted = entry.audit.sum > 0.0;
-            // Where several rules led to a wrong key, all are doubted, and the most suspect one is
-            // blamed.
+            // Where several rules led to a wrong key, all are doubted but those for which far more
+            // pairs speak than for the most suspect one, which is blamed.
             entry.audit.blamed += u32::from(blamed == Some(*id));
+            let is_above =
+                blamed != Some(*id) && least_above.is_some_and(|least| entry.agreed() >= least);
+            let heard = if has_failed && is_above { Finding::Unclear } else { finding };
             let settings = &self.settings.validate;
-            let broken = entry.audit.record(finding, document, settings);
+            let broken = entry.audit.record(heard, document, settings);
             let broken = broken || entry.costs_more_than_it_saves(settings);
             if self.by_pairs && blamed == Some(*id) && !broken {
                 let (url, key) = (url.clone(), key.clone());

@@ -12,9 +12,11 @@ use memchr::memmem::Finder;
 
 use super::apply::SiteRules;
 use super::evidence::{Doc, Documents, Text, Window};
+use super::fetched::differ_by_clock;
 use super::items::Items;
 use super::live::rewrite;
 use super::rule::{Rule, RuleError, RuleKind, RuleState};
+use crate::content::Bag;
 use crate::url::CrawlUrl;
 
 /// Sizes that differ by less than this part prove nothing: counters and comments change pages.
@@ -27,6 +29,8 @@ pub(crate) struct Class {
     /// Distinct documents, those of the key itself first.
     pub(crate) docs: Vec<Doc>,
     pub(crate) size: Option<(u32, u32)>,
+    /// All words of its page, where it has one document.
+    words: Option<Bag>,
     /// Number of URLs.
     pub(crate) members: u32,
 }
@@ -152,10 +156,10 @@ impl<'a> Corpus<'a> {
                 Text::Size(min, max) => Some((min, max)),
                 _ => None,
             };
-            corpus.add(url, page.doc, size);
+            corpus.add(url, page.doc, size, page.bag);
         }
         for (url, doc) in extra {
-            corpus.add(url.clone(), *doc, None);
+            corpus.add(url.clone(), *doc, None, None);
         }
         corpus.repeated = corpus.repeated();
         Ok(corpus)
@@ -215,6 +219,8 @@ impl<'a> Corpus<'a> {
             if let Some(first) = group.first()
                 && self.are_apart(&self.classes[*first], class)
             {
+                let other = &self.classes[*first].key;
+                tracing::trace!(%rule, url = %class.key, %other, "two documents");
                 apart.extend(class.docs.first());
             }
             group.push(i);
@@ -245,8 +251,14 @@ impl<'a> Corpus<'a> {
     }
 
     /// Returns true where no document of one class may be one of the other. A class of several has
-    /// them by a rule on trial, and which of them is meant is not told by that.
+    /// them by a rule on trial, and which of them is meant is not told by that. Nor is it where
+    /// two pages have the same words but for a clock's: one of them was told apart from a third
+    /// page, or its text was read before the boilerplate of its site was known.
     fn are_apart(&self, one: &Class, other: &Class) -> bool {
+        let words = one.words.zip(other.words);
+        if words.is_some_and(|(one, other)| differ_by_clock(&one, &other)) {
+            return false;
+        }
         let differ = |doc: &Doc| other.docs.iter().all(|known| self.documents.differ(*doc, *known));
         !one.docs.is_empty() && !other.docs.is_empty() && one.docs.iter().all(differ)
     }
@@ -360,13 +372,20 @@ impl<'a> Corpus<'a> {
         key_by(&self.compiled, url)
     }
 
-    fn add(&mut self, url: CrawlUrl, doc: Option<Doc>, size: Option<(u32, u32)>) {
+    fn add(
+        &mut self,
+        url: CrawlUrl,
+        doc: Option<Doc>,
+        size: Option<(u32, u32)>,
+        words: Option<Bag>,
+    ) {
         let key = self.key_of(url);
         match self.by_key.get(key.as_str()) {
             Some(at) => self.classes[*at].absorb(doc.as_slice(), size, 1),
             None => {
                 self.by_key.insert(key.as_str().into(), self.classes.len());
-                self.classes.push(Class { key, docs: doc.into_iter().collect(), size, members: 1 });
+                let docs = doc.into_iter().collect();
+                self.classes.push(Class { key, docs, size, words, members: 1 });
             }
         }
     }
@@ -400,6 +419,7 @@ impl Class {
                 self.docs.push(*doc);
             }
         }
+        self.words = self.words.filter(|_| self.docs.len() == 1);
         self.size = match (self.size, size) {
             (Some((a, b)), Some((c, d))) if far_apart((a, b), (c, d)) => Some((a, b)),
             (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),

@@ -115,6 +115,14 @@ impl Fetched {
         is_early && bags.is_some_and(|(one, other)| are_apart(&one, &other))
     }
 
+    /// Returns true where two pages with main texts share most of their words, however much these
+    /// texts are alike.
+    pub(crate) fn is_mostly(self, other: Fetched) -> bool {
+        let have_texts = self.text().is_some() && other.text().is_some();
+        let bags = self.bag().zip(other.bag()).filter(|_| have_texts);
+        bags.is_some_and(|(one, other)| !are_apart(&one, &other))
+    }
+
     /// Returns true where others can be compared with what this shows.
     pub(crate) fn can_testify(self) -> bool {
         self.words().is_some() || self.has_bytes()
@@ -223,16 +231,16 @@ impl Fetched {
     /// no more of them than from itself: items of chance beside a short text.
     pub(crate) fn changes_as_much(self, later: Fetched, other: Fetched) -> bool {
         let words = self.differing(later);
-        words > CLOCK_WORDS_MAX && self.differing(other) <= noise_of(words)
+        words > CLOCK_WORDS_MAX && are_of_chance(self.differing(other), words)
     }
 
     /// Returns true where two pages have the same words, but for those of a clock: by what else
     /// their main texts differ was boilerplate when one of them was read, and not for the other.
     pub(crate) fn has_words_but_clock(self, other: Fetched) -> bool {
         let most = self.words().max(other.words());
-        let has_words = self.bag().is_some() && other.bag().is_some();
+        let bags = self.bag().zip(other.bag());
         let is_long = most >= Some(2 * SUBSTANTIAL_SHINGLES);
-        has_words && is_long && self.differing(other) <= CLOCK_WORDS_MAX
+        is_long && bags.is_some_and(|(one, other)| differ_by_clock(&one, &other))
     }
 
     /// Returns by which words two pages of one text differ, where these are more than a label has
@@ -356,6 +364,17 @@ pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     let (Text::Main(_) | Text::Bytes(_)) = page.text else { return None };
     let Page { text, digest, bag, junk, .. } = *page;
     (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
+}
+
+/// Returns true where two pages differ by no more words than those of a clock.
+pub(super) fn differ_by_clock(one: &Bag, other: &Bag) -> bool {
+    one.differing(other) <= CLOCK_WORDS_MAX
+}
+
+/// Returns true where two pages differ by no more words than two looks at one may, given the most
+/// by which looks have.
+pub(crate) fn are_of_chance(words: u32, changes_by: u32) -> bool {
+    words <= noise_of(changes_by)
 }
 
 /// Returns true where two pages differ by a good part of their words, whatever is known of their

@@ -985,6 +985,34 @@ fn a_rule_that_fails_now_and_then_falls_and_others_are_not_blamed_for_it() {
     assert_eq!(two.audit(&both, false, 1), (true, false));
 }
 
+/// A list with counts beside it was told apart from the one without; a moment later, in another
+/// order of its parameters, it spoke against that order until two hundred lists spoke for it.
+#[test]
+fn a_page_that_was_told_apart_may_be_what_has_its_words() {
+    let finds = |later: std::ops::Range<u64>| {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let mut observe = |tail: &str, document: u64, clock: std::ops::Range<u64>| {
+            let bag = Some(Bag::of((document * 1_000..document * 1_000 + 120).chain(clock)));
+            book.observe(&Observation { bag, ..page(url(tail), text(document)) });
+        };
+        for list in 1..=20 {
+            observe(&format!("/list?topic={list}&facet=1"), list, 0..0);
+            observe(&format!("/list?facet=1&topic={list}"), list, 0..0);
+        }
+        observe("/list?topic=21", 21, 0..0);
+        observe("/list?topic=21&facet=1", 21, 7..9);
+        observe("/list?facet=1&topic=21", 21, later);
+        let [from, to] = ["/list?topic=21&facet=1", "/list?topic=21"].map(url);
+        let (known, other) = (text(21), text(22));
+        let show = |text| Fetched::Page { text, digest: None, bag: None, junk: false };
+        book.audit_result(&[], (&from, &to), beside(show(known), show(other)), Timestamp::ZERO);
+        book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+        book.rules().any(|rule| rule.rule == RuleKind::SortParameters)
+    };
+    assert!(finds(8..10));
+    assert!(!finds(500..540), "it has words of its own");
+}
+
 /// Of four hundred pages five were others, one of them was met, and what the rule hid stayed
 /// hidden.
 #[test]
@@ -1069,6 +1097,21 @@ fn what_has_failed_alone_is_blamed_where_it_fails_beside_others() {
     assert_eq!(two.audit(&[wrong], false, 1), (true, true));
     assert_eq!(two.audit(&both, true, 60), (true, true));
     assert_eq!(two.audit(&both, false, 1), (true, false));
+}
+
+/// The order of parameters had been right for hundreds of pages, and each form of it was fetched
+/// again since a rule beside it had failed.
+#[test]
+fn what_far_more_pairs_speak_for_is_not_doubted_beside_what_is_blamed() {
+    let is_doubted = |agreed: usize| {
+        let mut two = Two::new();
+        two.audit(&[two.sound], true, agreed);
+        two.audit(&[two.wrong], true, 10);
+        assert_eq!(two.audit(&[two.sound, two.wrong], false, 1), (true, true));
+        two.book.entries.get(two.sound).unwrap().audit.sum > 0.0
+    };
+    assert!(is_doubted(30));
+    assert!(!is_doubted(80));
 }
 
 /// Where two rules made one page of two in a new part of the site, both stayed out of force there,

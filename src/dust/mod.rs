@@ -51,7 +51,7 @@ pub use book::{Probe, RuleBook, RuleEvent, Settings};
 pub(crate) use changes::{Changes, Difference, Words};
 pub use evidence::{Declared, Observation, Text};
 pub use fetched::Fetched;
-pub(crate) use fetched::are_other_figures;
+pub(crate) use fetched::{are_of_chance, are_other_figures};
 #[cfg(test)]
 pub(crate) use items::NO_ITEMS;
 pub use learn::{Fetcher, Report, learn, prove_rules};

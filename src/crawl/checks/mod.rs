@@ -17,7 +17,7 @@ use super::admit::Admitted;
 use super::beside::{self, Differs};
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
-use super::judge::Lasting;
+use super::judge::{Distance, Lasting, Lasts};
 use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
@@ -28,7 +28,7 @@ use crate::db::families::{suppressed, urls};
 use crate::db::{Batch, DbError};
 use crate::dust::{
     Changes, Difference, Fetched, Finding, RuleId, RuleKind, RuleSet, Sketch, Trust, Words,
-    is_among_first,
+    are_of_chance, is_among_first,
 };
 use crate::frontier::UrlState;
 use crate::url::{CrawlUrl, Fingerprint, Host, Site};
@@ -250,6 +250,9 @@ pub(in crate::crawl) struct Checks {
     /// Rules with pages of which forms that they suppress agreed, and by what these differed from
     /// their key ([`measure::own_part`]).
     agreed: BTreeMap<(RuleId, Fingerprint), Vec<u32>>,
+    /// Rules that take nothing from a page which has its key by them, as another form has shown;
+    /// up to [`AGREED_MAX`].
+    cleared: BTreeSet<(RuleId, Fingerprint)>,
     /// How pages have differed that the same rules make one.
     changes: BTreeMap<Vec<RuleId>, Changes>,
     /// The same of pages with one text among more other words than it has.
@@ -615,7 +618,19 @@ impl Checks {
         differ_by: u32,
     ) -> bool {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
-        known.changes() && self.lasting_of(rules).asks(f64::from(differ_by) > known.chance())
+        let distance = match differ_by {
+            words if !are_of_chance(words, known.words) => Distance::Beyond,
+            words if f64::from(words) > known.chance() => Distance::Far,
+            _ => Distance::Chance,
+        };
+        known.changes() && self.lasting_of(rules).asks(distance)
+    }
+
+    /// Returns true where pages of a site change at each look, and by as many words on the average
+    /// as two of them differ by.
+    pub(in crate::crawl) fn may_differ_by_chance(&self, url: &CrawlUrl, differ_by: u32) -> bool {
+        let known = self.restless.get(&url.site()).copied().unwrap_or_default();
+        known.changes() && f64::from(differ_by) <= known.chance()
     }
 
     /// Takes in what a form said at two looks, and what the page that these rules make it said in
@@ -625,7 +640,7 @@ impl Checks {
         rules: &[RuleId],
         said: &[WordSet; 2],
         stands: &WordSet,
-    ) -> Option<Finding> {
+    ) -> Lasts {
         self.lasting_of(rules).note(said, stands)
     }
 
@@ -803,6 +818,20 @@ impl Checks {
 
     pub(in crate::crawl) fn have_agreed(&self, rules: &[RuleId], by: Fingerprint) -> bool {
         rules.iter().all(|rule| self.agreed.contains_key(&(*rule, by)))
+    }
+
+    /// Notes that a form agreed with a page that stands for it, whose key is given to it by these
+    /// rules: they take nothing from that page.
+    pub(in crate::crawl) fn note_cleared(&mut self, theirs: &[RuleId], by: Fingerprint) {
+        if self.cleared.len() >= AGREED_MAX {
+            self.cleared.clear();
+        }
+        self.cleared.extend(theirs.iter().map(|rule| (*rule, by)));
+    }
+
+    /// Returns true where forms that these rules make one with a page have agreed with it.
+    pub(in crate::crawl) fn are_cleared(&self, theirs: &[RuleId], by: Fingerprint) -> bool {
+        theirs.iter().all(|rule| self.cleared.contains(&(*rule, by)))
     }
 
     /// Notes that a page stood for another one.

@@ -12,7 +12,6 @@ use crate::content::{Vocabulary, WordSet};
 use crate::crawl::learn::{Asker, PROBES_MAX, ProbeFlight};
 use crate::crawl::state::State;
 use crate::db::{Batch, DbError};
-use crate::dust::Finding;
 use crate::url::Fingerprint;
 
 /// Words and numbers that are more than what two looks share by chance.
@@ -22,12 +21,16 @@ const OWN_MIN: usize = 3;
 const KEPT_MIN: usize = 2;
 
 /// Forms with such from which on that is no accident, and one for so many without.
-const OTHERS_MIN: u32 = 2;
-const OTHERS_SHARE: u32 = 12;
+const OTHERS_MIN: usize = 2;
+const OTHERS_SHARE: usize = 12;
+
+/// Of so many it is kept what they said: a larger share of all that are looked at.
+const OTHERS_MAX: usize = 8;
 
 /// Of so many forms under the same rules one is looked at twice: the first that differs by more
-/// words than chance explains, or else the last. Once one has said something of its own, all that
-/// differ so are; up to the most. A look costs two fetches.
+/// words than chance explains, or else the last. Each is that differs by more than looks ever did,
+/// and once one has said something of its own, each that differs; up to the most. A look costs two
+/// fetches.
 const ONE_IN: u32 = 8;
 const LOOKS_MAX: u32 = 32;
 
@@ -47,20 +50,51 @@ pub(in crate::crawl) struct Lasting {
     begun: u32,
     /// Forms that were looked at twice, and said nothing of their own.
     same: u32,
-    /// Those that did.
-    others: u32,
+    /// What those said that did, or seemed to: up to [`OTHERS_MAX`].
+    others: Vec<WordSet>,
+}
+
+/// How far a form differs from the page that stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::crawl) enum Distance {
+    /// By no more words than two looks at a page do on the average.
+    Chance,
+    /// By more.
+    Far,
+    /// By more than two looks at a page ever did.
+    Beyond,
+}
+
+/// What two looks at a form say of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::crawl) enum Lasts {
+    /// It was not looked at twice, or its copy came from a cache.
+    #[default]
+    Unknown,
+    /// It says nothing that lasts, and that what stands for it does not say.
+    Nothing,
+    /// A word or two, as looks may share by chance.
+    Little,
+    /// It has words of its own; others under its rules have too, or they may be a label.
+    Own { is_page: bool },
 }
 
 impl Lasting {
-    /// Returns true for an audit whose form is to be looked at twice; `differs` where it differs by
-    /// more words than chance explains.
-    pub(in crate::crawl) fn asks(&mut self, differs: bool) -> bool {
+    /// Returns true for an audit whose form, which differs so far, is to be looked at twice.
+    pub(in crate::crawl) fn asks(&mut self, differs: Distance) -> bool {
         self.asked = self.asked.saturating_add(1);
-        let is_due = self.begun < self.asked.div_ceil(ONE_IN) || self.others > 0 && differs;
-        let is_drawn = is_due && (differs || self.asked.is_multiple_of(ONE_IN));
-        let looks = is_drawn && self.begun < LOOKS_MAX;
+        let is_due = match differs {
+            Distance::Beyond => true,
+            Distance::Far => self.is_next() || !self.others.is_empty(),
+            Distance::Chance => self.is_next() && self.asked.is_multiple_of(ONE_IN),
+        };
+        let looks = is_due && self.begun < LOOKS_MAX;
         self.begun += u32::from(looks);
         looks
+    }
+
+    fn is_next(&self) -> bool {
+        self.begun < self.asked.div_ceil(ONE_IN)
     }
 
     /// Takes back that a form is looked at twice.
@@ -69,29 +103,40 @@ impl Lasting {
     }
 
     /// Takes in what a form said at two looks, the second one after the one that stands for it was
-    /// looked at. Returns what that says: nothing where that lasts of it which is no label.
+    /// looked at. A label that others have too is nothing of its own.
     pub(in crate::crawl) fn note(
         &mut self,
         [first, last]: &[WordSet; 2],
         stands: &WordSet,
-    ) -> Option<Finding> {
+    ) -> Lasts {
         // Where a page changes at each look, one that did not came from a cache.
         if first == last {
-            return None;
+            return Lasts::Unknown;
         }
         self.chance = self.chance.union(&first.without(last)).union(&last.without(first));
         let own = first.common(last).without(stands).without(&self.chance);
         let new = own.without(&self.seen);
         self.seen = self.seen.union(&own);
-        // Of a long text each word that is kept counts for several.
-        if new.len() < OWN_MIN || new.kept() < KEPT_MIN {
+        if !are_enough(&new) {
             self.same = self.same.saturating_add(1);
-            return None;
+            return if new.is_empty() { Lasts::Nothing } else { Lasts::Little };
         }
-        self.others = self.others.saturating_add(1);
-        let is_page = self.others >= OTHERS_MIN && self.others * OTHERS_SHARE >= self.same;
-        Some(if is_page { Finding::Failed } else { Finding::Unclear })
+        if self.others.len() < OTHERS_MAX {
+            self.others.push(new);
+        }
+        // What the first looks share by chance is known for that once there were more.
+        let chance = &self.chance;
+        self.others.retain(|own| are_enough(&own.without(chance)));
+        let others = self.others.len();
+        let is_page = others >= OTHERS_MIN && others * OTHERS_SHARE >= self.same as usize;
+        Lasts::Own { is_page }
     }
+}
+
+/// Returns true for words that are more than what looks share by chance. Of a long text each that
+/// is kept counts for several.
+fn are_enough(words: &WordSet) -> bool {
+    words.len() >= OWN_MIN && words.kept() >= KEPT_MIN
 }
 
 /// Returns the words and the numbers of a page in one set.
@@ -164,8 +209,8 @@ impl State {
             && !told.audited.is_contradicted_by(later.shown)
         {
             let said = [first, last].map(said_by);
-            told.lasting = self.checks.note_lasting(&told.rules, &said, &said_by(stands));
-            tracing::debug!(url = %told.pair.0, found = ?told.lasting, "what it says lasts");
+            told.lasts = self.checks.note_lasting(&told.rules, &said, &said_by(stands));
+            tracing::debug!(url = %told.pair.0, found = ?told.lasts, "what it says lasts");
         }
         self.tell_verified(told, &look, now)
     }
@@ -181,7 +226,7 @@ mod tests {
 
     /// Returns what is said of forms of pages, each given by what it says for good; all have a
     /// quote of chance besides.
-    fn says(forms: &[&str]) -> Vec<Option<Finding>> {
+    fn says(forms: &[&str]) -> Vec<Lasts> {
         let mut lasting = Lasting::default();
         let mut quotes = 0;
         let mut quoted = |text: &str| {
@@ -198,20 +243,21 @@ mod tests {
 
     #[test]
     fn what_a_form_says_at_both_looks_is_its_own_unless_others_say_it_too() {
-        let (failed, unclear) = (Some(Finding::Failed), Some(Finding::Unclear));
-        assert_eq!(says(&["", "", ""]), [None; 3], "the quotes are of chance");
+        let [failed, unclear] = [true, false].map(|is_page| Lasts::Own { is_page });
+        let nothing = Lasts::Nothing;
+        assert_eq!(says(&["", "", ""]), [nothing; 3], "the quotes are of chance");
         assert_eq!(
             says(&["red with 12 left", "", "green since last summer"]),
-            [unclear, None, failed]
+            [unclear, nothing, failed]
         );
-        assert_eq!(says(&["a view to print"; 4]), [unclear, None, None, None], "a label");
+        assert_eq!(says(&["a view to print"; 4]), [unclear, nothing, nothing, nothing], "a label");
         let labelled = ["a view to print", "a view to print of red bricks from Rome"];
         assert_eq!(says(&labelled), [unclear, failed]);
-        assert_eq!(says(&["red", "blue", "green"]), [None; 3], "too few words");
+        assert_eq!(says(&["red", "blue", "green"]), [Lasts::Little; 3], "too few words");
         let mut lasting = Lasting::default();
         let page = |text: &str| set(&format!("the text {text}"));
         let copy = [page("a teaser of a cache"), page("a teaser of a cache")];
-        assert_eq!(lasting.note(&copy, &page("")), None, "a copy that a cache holds");
+        assert_eq!(lasting.note(&copy, &page("")), Lasts::Unknown, "a copy that a cache holds");
     }
 
     /// Of a text of so many words one of eight is kept, which counts for eight.
@@ -229,9 +275,9 @@ mod tests {
             lasting.note(&pages, &long(0, ""))
         };
         let mut lasting = Lasting::default();
-        assert_eq!(note(&mut lasting, &names[..1], 100), None);
-        assert_eq!(note(&mut lasting, &names[1..2], 100), None);
-        assert!(note(&mut lasting, &names[2..], 100).is_some());
+        assert_eq!(note(&mut lasting, &names[..1], 100), Lasts::Little);
+        assert_eq!(note(&mut lasting, &names[1..2], 100), Lasts::Little);
+        assert!(matches!(note(&mut lasting, &names[2..], 100), Lasts::Own { .. }));
     }
 
     /// One of three advertisements stands on each page: two looks in three show another one.
@@ -242,32 +288,52 @@ mod tests {
         let page = |n: usize| set(&format!("some text {}", adverts[n % 3]));
         let mut note =
             |first, stands, last| lasting.note(&[page(first), page(last)], &page(stands));
-        assert_eq!((note(0, 1, 1), note(1, 0, 2)), (None, None));
+        assert_eq!([note(0, 1, 1), note(1, 0, 2)], [Lasts::Nothing; 2]);
         for n in 0..3 {
-            assert_eq!(note(n, n + 1, n), None);
+            assert_eq!(note(n, n + 1, n), Lasts::Unknown);
         }
+    }
+
+    /// Two looks shared some words of quotes before it was known that these come and go.
+    #[test]
+    fn what_the_first_looks_share_by_chance_is_forgotten() {
+        let mut lasting = Lasting::default();
+        let mut note = |first: &str, last: &str| lasting.note(&[set(first), set(last)], &set(""));
+        let own = |is_page| Lasts::Own { is_page };
+        assert_eq!(note("red blue green one", "red blue green two"), own(false));
+        assert_eq!(note("red one six", "blue green two"), Lasts::Nothing);
+        assert_eq!(note("oak elm ash one", "oak elm ash six"), own(false), "the only one by now");
+        assert_eq!(note("cat dog cow two", "cat dog cow six"), own(true));
     }
 
     #[test]
     fn of_each_few_forms_one_is_looked_at_that_differs_by_more_than_chance_does_if_any() {
-        let asked = |differ: &[bool], others: u32| {
+        let asked = |differ: &[Distance], others: usize| {
+            let others = vec![set("what a form says"); others];
             let mut lasting = Lasting { others, ..Lasting::default() };
             let asks = differ.iter().map(|differs| lasting.asks(*differs));
             asks.enumerate().filter(|(_, asks)| *asks).map(|(n, _)| n + 1).collect::<Vec<_>>()
         };
-        assert_eq!(asked(&[false; 20], 0), [8, 16]);
-        assert_eq!(asked(&[true; 20], 0), [1, 9, 17]);
-        let differs = |number: usize| (1..=20).map(|n| n == number).collect::<Vec<_>>();
-        assert_eq!(asked(&differs(3), 0), [3, 16]);
-        assert_eq!(asked(&differs(11), 0), [8, 11]);
-        assert_eq!(asked(&[true; 20], 1).len(), 20, "one has said something of its own");
-        assert_eq!(asked(&[true; 80], 1).len(), LOOKS_MAX as usize);
-        assert_eq!(asked(&[false; 20], 1), [8, 16]);
+        let (chance, far) = (Distance::Chance, Distance::Far);
+        assert_eq!(asked(&[chance; 20], 0), [8, 16]);
+        assert_eq!(asked(&[far; 20], 0), [1, 9, 17]);
+        let one = |number: usize, distance| {
+            (1..=20).map(|n| if n == number { distance } else { chance }).collect::<Vec<_>>()
+        };
+        assert_eq!(asked(&one(3, far), 0), [3, 16]);
+        assert_eq!(asked(&one(11, far), 0), [8, 11]);
+        assert_eq!(asked(&one(10, far), 0), [8, 10]);
+        let both = [&[far][..], &one(3, Distance::Beyond)].concat();
+        assert_eq!(asked(&both, 0), [1, 4], "whichever were looked at");
+        assert_eq!(asked(&[far; 20], 1).len(), 20, "one has said something of its own");
+        assert_eq!(asked(&[far; 80], 1).len(), LOOKS_MAX as usize);
+        assert_eq!(asked(&[Distance::Beyond; 80], 0).len(), LOOKS_MAX as usize);
+        assert_eq!(asked(&[chance; 20], 1), [8, 16]);
         let mut lasting = Lasting::default();
         for _ in 0..3 {
-            assert!(lasting.asks(true), "what was not looked at is not counted");
+            assert!(lasting.asks(far), "what was not looked at is not counted");
             lasting.not_begun();
         }
-        assert!(lasting.asks(true) && !lasting.asks(true));
+        assert!(lasting.asks(far) && !lasting.asks(far));
     }
 }

@@ -13,7 +13,7 @@ mod looks;
 
 use std::collections::BTreeSet;
 
-pub(super) use self::lasting::Lasting;
+pub(super) use self::lasting::{Distance, Lasting, Lasts};
 pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
@@ -29,12 +29,18 @@ use crate::clock::Timestamp;
 use crate::content::{Kept, Vocabulary, Wording};
 use crate::db::families::{seen, urls};
 use crate::db::{Batch, DbError, Family};
-use crate::dust::{Difference, Fetched, Finding, RuleId, Sketch, Words, are_other_figures};
+use crate::dust::{
+    Difference, Fetched, Finding, RuleId, Sketch, Words, are_of_chance, are_other_figures,
+};
 use crate::frontier::{UrlRecord, UrlState};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// How many times as often as a rule another one must have agreed to be above suspicion beside it.
 const FAR_BETTER: u32 = 2;
+
+/// Pairs that have agreed for a rule from which on what it makes of a URL need not be seen for
+/// each.
+const AGREED_BETWEEN: u32 = 16;
 
 /// Where a page leads.
 #[derive(Clone, Copy, Debug, Default)]
@@ -76,8 +82,8 @@ pub(super) struct Audited {
     wordings: Option<(Wording, Wording)>,
     /// It is looked at once more too, after the one that stands for it.
     looks_at_form: bool,
-    /// What that says, if it says something.
-    lasting: Option<Finding>,
+    /// What that says.
+    lasts: Lasts,
     /// In what it differs from the one that stands for it beside its text.
     beside: Differs,
     /// What stands beside its text, while a second look is awaited.
@@ -234,7 +240,7 @@ impl State {
             lacks,
             wordings,
             looks_at_form: false,
-            lasting: None,
+            lasts: Lasts::Unknown,
             beside,
             own_beside: None,
             stood: (marks.wording, template),
@@ -433,7 +439,17 @@ impl State {
             && !told.says_no_more
             && self.checks.is_unknown(&told.pair.0)
             && !self.has_label(&told);
-        let found = found.unwrap_or_else(|| told.known.judged_by(told.audited));
+        let differing = told.known.differing(told.audited);
+        let by_texts = told.known.judged_by(told.audited);
+        let found = found.unwrap_or_else(|| {
+            let is_by_chance = !told.leads_on
+                && told.known.is_mostly(told.audited)
+                && self.checks.may_differ_by_chance(&told.pair.0, differing);
+            match by_texts {
+                Finding::Unclear if is_by_chance => Finding::Same,
+                by_texts => by_texts,
+            }
+        });
         let mut found = self.judged_by_words(&told, found);
         if found == Finding::Failed
             && told.says_same
@@ -442,11 +458,18 @@ impl State {
         {
             found = Finding::Unclear;
         }
+        if found == Finding::Failed
+            && matches!(told.lasts, Lasts::Nothing | Lasts::Little)
+            && (by_texts == Finding::Same
+                || are_of_chance(differing, self.checks.changes_by(&told.pair.0)))
+        {
+            found = Finding::Unclear;
+        }
         if found == Finding::Same && self.is_seen_at_its_end_alone(&told)? {
             found = Finding::Unclear;
         }
         let Audited { mut rules, pair, mut stands, audited, led_to, lacks, wordings, .. } = told;
-        let Audited { known, is_own, by, leads_on, beside, lasting, .. } = told;
+        let Audited { known, is_own, by, leads_on, beside, lasts, .. } = told;
         if found == Finding::Same && is_put_off {
             found = Finding::Unclear;
         }
@@ -454,7 +477,12 @@ impl State {
         if found != Finding::Failed {
             let judged = self.checks.note_parts((&rules, &pair.0), lacks.is_some());
             found = judged.unwrap_or(found);
-            found = lasting.unwrap_or(found);
+            found = match lasts {
+                Lasts::Own { is_page: true } => Finding::Failed,
+                Lasts::Own { is_page: false } => Finding::Unclear,
+                Lasts::Nothing if !leads_on => Finding::Same,
+                Lasts::Nothing | Lasts::Little | Lasts::Unknown => found,
+            };
         }
         if found != Finding::Failed {
             let judged = self.checks.note_beside(&rules, (&pair.0, &pair.1), &beside);
@@ -509,6 +537,9 @@ impl State {
         if found == Finding::Same
             && let Some((theirs, stands)) = &mut stands
         {
+            if is_own {
+                self.checks.note_cleared(theirs, by);
+            }
             let url = &pair.0;
             rules.retain(|one| !set.takes_from_both(*one, url, stands));
             theirs.retain(|one| !set.takes_from_both(*one, stands, url));
@@ -630,7 +661,8 @@ impl State {
 
     /// Returns true where one of the rules of a URL changes only what another one makes of it, and
     /// the page between is there and was not seen to be the same: two wrong rules lead to the right
-    /// page where the one undoes what the other does.
+    /// page where the one undoes what the other does. One that has often been right by itself need
+    /// not be seen for each page.
     fn is_seen_at_its_end_alone(&self, told: &Audited) -> Result<bool, DbError> {
         let Audited { rules, pair: (url, _), known, .. } = told;
         if rules.len() < 2 {
@@ -639,7 +671,12 @@ impl State {
         let set = self.rules.snapshot();
         let follows = |rule: &&RuleId| set.rewriting(url, &[**rule]).is_empty();
         for rule in rules.iter().filter(follows) {
-            let between = set.key_without(url, &[*rule]).fingerprint();
+            let between = set.key_without(url, &[*rule]);
+            let is_proved = set.least_agreed(&[*rule]) >= AGREED_BETWEEN;
+            if is_proved && !set.is_doubtful(&between, &[*rule]) {
+                continue;
+            }
+            let between = between.fingerprint();
             if !self.db.has(Family::Urls, &between.to_bytes())? {
                 continue;
             }
@@ -665,11 +702,16 @@ impl State {
         (stands, theirs): (&CrawlUrl, &Vec<RuleId>),
         by: Fingerprint,
     ) -> Result<Fault, DbError> {
-        // Another form that these rules make the same page has agreed with what stands for both.
-        if theirs.is_empty() || self.checks.have_agreed(rules, by) {
+        let set = self.rules.snapshot();
+        // Rules have changed while a second look was awaited: what stands for it did by others.
+        if set.uniting(url, stands).is_none() {
+            return Ok(Fault::Unknown);
+        }
+        // What stands for both has agreed with another form that its own rules make one with it.
+        let are_cleared = || self.checks.are_cleared(theirs, by) && !set.is_refused(stands, theirs);
+        if theirs.is_empty() || are_cleared() {
             return Ok(Fault::Own);
         }
-        let set = self.rules.snapshot();
         let key = set.key_without(url, theirs);
         if let Some((page, known)) = self.shown_under(key.fingerprint(), url.fingerprint())?
             && page != by
@@ -678,7 +720,7 @@ impl State {
             return Ok(if is_cleared { Fault::Theirs(Some((key, known))) } else { Fault::Own });
         }
         let (agreed, others) = (set.least_agreed(rules), set.least_agreed(theirs));
-        Ok(if set.must_prove(stands, theirs) {
+        Ok(if set.is_doubtful(stands, theirs) {
             Fault::Unknown
         } else if others < agreed {
             // What is on trial counts pairs that were mined: they are alike in their main texts,

@@ -39,7 +39,7 @@ fn audit_of(rule: RuleId, known: Fetched, audited: Fetched) -> Audited {
         lacks: None,
         wordings: None,
         looks_at_form: false,
-        lasting: None,
+        lasts: Lasts::Unknown,
         beside: Differs::default(),
         own_beside: None,
         stood: (None, 0),
@@ -141,6 +141,8 @@ struct Bench {
     state: State,
     rules: [Rule; 2],
     now: Timestamp,
+    /// What the miner says of its rules comes into force.
+    hears: bool,
     _env: MemoryEnv,
     _logs: tempfile::TempDir,
 }
@@ -165,7 +167,7 @@ impl Bench {
         begin(&mut book, &rules, now);
         state.rules.publish(book.rule_set().unwrap());
         state.learner = Learner::Inline(Box::new(Mind::new(book, false, Default::default())));
-        Bench { state, rules, now, _env: env, _logs: logs }
+        Bench { state, rules, now, hears: false, _env: env, _logs: logs }
     }
 
     /// Lets a page that was fetched stand for its key.
@@ -217,11 +219,14 @@ impl Bench {
     /// Returns what is known by now of each rule, as [`Bench::fetch`] does.
     fn known(&mut self) -> [(u32, u32); 2] {
         self.state.tell(Tell::Show);
-        let said = std::mem::take(&mut self.state.said);
-        let shown = said.into_iter().rev().find_map(|said| match said {
-            Said::Shown(rules, _) => Some(rules),
-            _ => None,
-        });
+        let mut shown = None;
+        for said in std::mem::take(&mut self.state.said) {
+            match said {
+                Said::Shown(rules, _) => shown = Some(rules),
+                Said::Rules(set, ..) if self.hears => self.state.rules.publish(set),
+                _ => {}
+            }
+        }
         let shown = shown.expect("all rules are shown");
         self.rules.each_ref().map(|rule| {
             let rule = shown.iter().find(|shown| shown.id == rule.id).unwrap();
@@ -531,6 +536,66 @@ fn what_forms_say_for_good_tells_pages_apart_that_change_at_each_look() {
     assert!(against >= 2, "each has its own: {against}");
 }
 
+/// Quotes of chance on each page, as many as a third of its text: its form was like it by chance
+/// alone, most audits said nothing, and nearly all forms were fetched.
+#[test]
+fn what_differs_by_no_more_than_chance_agrees() {
+    let shown = |page: u64, quote: u64, own: u64| {
+        let text = page * 1_000..page * 1_000 + 100 - own;
+        let quotes = 1_000_000 + quote * 100..1_000_000 + quote * 100 + 20;
+        let words = text.chain(quotes).chain(2_000_000 + page * 100..2_000_000 + page * 100 + own);
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    };
+    let agreed = |own: u64, changes_by: u32| {
+        let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 0, 0), false));
+        let site = url("http://a.example/");
+        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, changes_by));
+        for page in 1..40 {
+            let by = format!("http://a.example/d?id={page}");
+            let (known, form) = (shown(page, 2 * page, 0), shown(page, 2 * page + 1, own));
+            bench.hold(&by, done(known, false));
+            bench.fetch(&format!("{by}&sid=1"), form, None);
+            bench.look(shown(page, 2 * page, 0));
+        }
+        bench.known()[0].0
+    };
+    let by_chance = agreed(0, 60);
+    assert!(by_chance > 35, "{by_chance}");
+    let on_a_still_site = agreed(0, 10);
+    assert!(on_a_still_site < by_chance / 2, "{on_a_still_site}");
+    let with_words_of_their_own = agreed(50, 60);
+    assert!(with_words_of_their_own < 4, "{with_words_of_their_own}");
+}
+
+/// A form that had been looked at twice, and said nothing for good that its page does not say,
+/// was another page where the quotes of both happened to be long.
+#[test]
+fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
+    let shown = |own: u64, chance: u64| {
+        let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
+        let bag = Some(Bag::of(words.clone()));
+        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+        Fetched::Page { text, digest: None, bag, junk: false }
+    };
+    let (known, audited) = (shown(60, 1), shown(45, 2));
+    assert!(known.is_contradicted_by(audited));
+    let counted = |lasts: Lasts, changes_by: u32| {
+        let mut bench = Bench::new("http://a.example/p", done(known, false));
+        let site = url("http://a.example/");
+        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, changes_by));
+        let told = audit_of(bench.rules[0].id, known, audited);
+        bench.state.tell_audited(Audited { lasts, ..told }, None, bench.now).unwrap();
+        bench.known()[0]
+    };
+    assert_eq!(counted(Lasts::Unknown, 100), (0, 1));
+    assert_eq!(counted(Lasts::Nothing, 100).1, 0);
+    assert_eq!(counted(Lasts::Little, 100), (0, 0));
+    assert_eq!(counted(Lasts::Nothing, 40), (0, 1), "by more than looks do");
+    assert_eq!(counted(Lasts::Own { is_page: false }, 100), (0, 1));
+}
+
 /// Returns the wording of a page with these numbers.
 fn says(page: u64, numbers: &[u64]) -> Wording {
     let figures = numbers.iter().sum::<u64>() as u32;
@@ -831,7 +896,7 @@ fn rules_that_undo_each_other_are_not_proved_by_where_they_lead() {
         }
     });
     let list = page(0..300);
-    let mut fetch = |id: usize, by_name: Option<UrlState>| {
+    let fetch = |bench: &mut Bench, id: u32, by_name: Option<UrlState>| {
         let home = format!("http://a.example/d?id={id}");
         bench.hold(&home, done(list, false));
         if let Some(state) = by_name {
@@ -850,10 +915,22 @@ fn rules_that_undo_each_other_are_not_proved_by_where_they_lead() {
         version: 1,
         at: Timestamp::ZERO,
     };
-    assert_eq!(fetch(1, Some(hidden)), (0, 0), "the list by name was not seen");
-    assert_eq!(fetch(2, Some(done(page(1_000..1_300), false))), (0, 0), "it is another one");
-    assert_eq!(fetch(3, Some(done(list, false))), (1, 0), "it is the same");
-    assert_eq!(fetch(4, None), (2, 0), "there is none");
+    bench.hears = true;
+    assert_eq!(fetch(&mut bench, 1, Some(hidden.clone())), (0, 0), "the list by name was not seen");
+    let another = done(page(1_000..1_300), false);
+    assert_eq!(fetch(&mut bench, 2, Some(another)), (0, 0), "it is another one");
+    assert_eq!(fetch(&mut bench, 3, Some(done(list, false))), (1, 0), "it is the same");
+    assert_eq!(fetch(&mut bench, 4, None), (2, 0), "there is none");
+    for id in 100..100 + AGREED_BETWEEN {
+        if id < 108 {
+            assert_eq!(fetch(&mut bench, id, Some(hidden.clone())), (2, 0), "too little is known");
+        }
+        let shown = page(u64::from(id) * 1_000..u64::from(id) * 1_000 + 300);
+        let by_name = format!("http://a.example/d?id={id}&sort=name");
+        bench.hold(&format!("http://a.example/d?id={id}"), done(shown, false));
+        bench.fetch(&by_name, shown, None);
+    }
+    assert_eq!(fetch(&mut bench, 5, Some(hidden)), (3, 0), "lists by name are the usual ones");
 }
 
 /// On a site with a counter on each page each audit took two fetches, since the numbers of the
