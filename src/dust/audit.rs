@@ -47,8 +47,8 @@ const AGREED_NO_EXCUSE: usize = 4;
 /// for, and in which none fails, after which it is in force there again.
 const ACQUITTED_MIN: usize = 8;
 
-/// How many times as often as the rule that is blamed for a page another one must have agreed to be
-/// above suspicion, and as which one at least.
+/// How many times as often as the rule that is blamed for a page another one must have agreed where
+/// that lies to be above suspicion: as one that has agreed so often, at least.
 const ABOVE_SUSPICION: u32 = 4;
 const ABOVE_AT_LEAST: u32 = 8;
 
@@ -249,7 +249,7 @@ impl RuleBook {
         let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
         let least_above = blamed
             .and_then(|id| self.entries.get(id))
-            .map(|entry| ABOVE_SUSPICION * entry.agreed().max(ABOVE_AT_LEAST));
+            .map(|entry| ABOVE_SUSPICION * entry.agreed_for(url, &here).max(ABOVE_AT_LEAST));
         let alone = has_failed && self.hiding(rules).count() == 1;
         // The key was made before a rule in force was refused here: that it led to another page
         // says nothing of a rule on trial beside it.
@@ -345,8 +345,8 @@ impl RuleBook {
             // Where several rules led to a wrong key, all are doubted but those for which far more
             // pairs speak than for the most suspect one, which is blamed.
             entry.audit.blamed += u32::from(blamed == Some(*id));
-            let is_above =
-                blamed != Some(*id) && least_above.is_some_and(|least| entry.agreed() >= least);
+            let is_above = blamed != Some(*id)
+                && least_above.is_some_and(|least| entry.agreed_for(url, &here) >= least);
             let heard = if has_failed && is_above { Finding::Unclear } else { finding };
             let settings = &self.settings.validate;
             let broken = entry.audit.record(heard, document, settings);

@@ -385,6 +385,7 @@ impl<'a> Corpus<'a> {
             None => {
                 self.by_key.insert(key.as_str().into(), self.classes.len());
                 let docs = doc.into_iter().collect();
+                let words = words.filter(|_| doc.is_some());
                 self.classes.push(Class { key, docs, size, words, members: 1 });
             }
         }

@@ -366,9 +366,12 @@ pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
 }
 
-/// Returns true where two pages differ by no more words than those of a clock.
+/// Returns true where two pages that are no short ones differ by no more words than those of a
+/// clock.
 pub(super) fn differ_by_clock(one: &Bag, other: &Bag) -> bool {
+    let words = |bag: &Bag| Bag::of([]).differing(bag);
     one.differing(other) <= CLOCK_WORDS_MAX
+        && words(one).max(words(other)) >= 2 * SUBSTANTIAL_SHINGLES
 }
 
 /// Returns true where two pages differ by no more words than two looks at one may, given the most

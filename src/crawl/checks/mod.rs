@@ -626,11 +626,18 @@ impl Checks {
         known.changes() && self.lasting_of(rules).asks(distance)
     }
 
-    /// Returns true where pages of a site change at each look, and by as many words on the average
-    /// as two of them differ by.
-    pub(in crate::crawl) fn may_differ_by_chance(&self, url: &CrawlUrl, differ_by: u32) -> bool {
+    /// Returns true where pages of a site change at each look, and by as many words as two of them
+    /// differ by, and no form under the same rules that was looked at twice said anything of its
+    /// own.
+    pub(in crate::crawl) fn may_differ_by_chance(
+        &self,
+        url: &CrawlUrl,
+        rules: &[RuleId],
+        differ_by: u32,
+    ) -> bool {
         let known = self.restless.get(&url.site()).copied().unwrap_or_default();
-        known.changes() && f64::from(differ_by) <= known.chance()
+        let are_silent = self.lasting.get(rules).is_some_and(Lasting::are_silent);
+        known.changes() && f64::from(differ_by) <= known.chance() && are_silent
     }
 
     /// Takes in what a form said at two looks, and what the page that these rules make it said in

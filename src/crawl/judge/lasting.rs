@@ -28,9 +28,9 @@ const OTHERS_SHARE: usize = 12;
 const OTHERS_MAX: usize = 8;
 
 /// Of so many forms under the same rules one is looked at twice: the first that differs by more
-/// words than chance explains, or else the last. Each is that differs by more than looks ever did,
-/// and once one has said something of its own, each that differs; up to the most. A look costs two
-/// fetches.
+/// words than chance explains, or else the last. So is each that differs by far more than looks
+/// ever did, for the first half of the most that are; and once one has said something of its own,
+/// each that differs. A look costs two fetches.
 const ONE_IN: u32 = 8;
 const LOOKS_MAX: u32 = 32;
 
@@ -55,25 +55,23 @@ pub(in crate::crawl) struct Lasting {
 }
 
 /// How far a form differs from the page that stands for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::crawl) enum Distance {
-    /// By no more words than two looks at a page do on the average.
+    /// By no more words than two looks at a page usually do.
     Chance,
     /// By more.
     Far,
-    /// By more than two looks at a page ever did.
+    /// By more than half again as many as two looks at a page ever did.
     Beyond,
 }
 
 /// What two looks at a form say of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::crawl) enum Lasts {
-    /// It was not looked at twice, or its copy came from a cache.
+    /// It was not looked at twice, came from a cache, or was another page at the second look.
     #[default]
     Unknown,
-    /// It says nothing that lasts, and that what stands for it does not say.
-    Nothing,
-    /// A word or two, as looks may share by chance.
+    /// Nothing that what stands for it does not say, or a word or two, as looks share by chance.
     Little,
     /// It has words of its own; others under its rules have too, or they may be a label.
     Own { is_page: bool },
@@ -84,7 +82,8 @@ impl Lasting {
     pub(in crate::crawl) fn asks(&mut self, differs: Distance) -> bool {
         self.asked = self.asked.saturating_add(1);
         let is_due = match differs {
-            Distance::Beyond => true,
+            Distance::Beyond if self.begun < LOOKS_MAX / 2 => true,
+            Distance::Beyond => self.is_next() || !self.others.is_empty(),
             Distance::Far => self.is_next() || !self.others.is_empty(),
             Distance::Chance => self.is_next() && self.asked.is_multiple_of(ONE_IN),
         };
@@ -95,6 +94,11 @@ impl Lasting {
 
     fn is_next(&self) -> bool {
         self.begun < self.asked.div_ceil(ONE_IN)
+    }
+
+    /// Returns true where forms were looked at twice, and none has said anything of its own.
+    pub(in crate::crawl) fn are_silent(&self) -> bool {
+        self.same > 0 && self.others.is_empty()
     }
 
     /// Takes back that a form is looked at twice.
@@ -119,14 +123,14 @@ impl Lasting {
         self.seen = self.seen.union(&own);
         if !are_enough(&new) {
             self.same = self.same.saturating_add(1);
-            return if new.is_empty() { Lasts::Nothing } else { Lasts::Little };
+            return Lasts::Little;
         }
         if self.others.len() < OTHERS_MAX {
             self.others.push(new);
         }
         // What the first looks share by chance is known for that once there were more.
         let chance = &self.chance;
-        self.others.retain(|own| are_enough(&own.without(chance)));
+        self.others.retain(|own| own.common(chance).is_empty() || are_enough(&own.without(chance)));
         let others = self.others.len();
         let is_page = others >= OTHERS_MIN && others * OTHERS_SHARE >= self.same as usize;
         Lasts::Own { is_page }
@@ -244,7 +248,7 @@ mod tests {
     #[test]
     fn what_a_form_says_at_both_looks_is_its_own_unless_others_say_it_too() {
         let [failed, unclear] = [true, false].map(|is_page| Lasts::Own { is_page });
-        let nothing = Lasts::Nothing;
+        let nothing = Lasts::Little;
         assert_eq!(says(&["", "", ""]), [nothing; 3], "the quotes are of chance");
         assert_eq!(
             says(&["red with 12 left", "", "green since last summer"]),
@@ -288,7 +292,7 @@ mod tests {
         let page = |n: usize| set(&format!("some text {}", adverts[n % 3]));
         let mut note =
             |first, stands, last| lasting.note(&[page(first), page(last)], &page(stands));
-        assert_eq!([note(0, 1, 1), note(1, 0, 2)], [Lasts::Nothing; 2]);
+        assert_eq!([note(0, 1, 1), note(1, 0, 2)], [Lasts::Little; 2]);
         for n in 0..3 {
             assert_eq!(note(n, n + 1, n), Lasts::Unknown);
         }
@@ -301,7 +305,7 @@ mod tests {
         let mut note = |first: &str, last: &str| lasting.note(&[set(first), set(last)], &set(""));
         let own = |is_page| Lasts::Own { is_page };
         assert_eq!(note("red blue green one", "red blue green two"), own(false));
-        assert_eq!(note("red one six", "blue green two"), Lasts::Nothing);
+        assert_eq!(note("red one six", "blue green two"), Lasts::Little);
         assert_eq!(note("oak elm ash one", "oak elm ash six"), own(false), "the only one by now");
         assert_eq!(note("cat dog cow two", "cat dog cow six"), own(true));
     }
@@ -327,7 +331,9 @@ mod tests {
         assert_eq!(asked(&both, 0), [1, 4], "whichever were looked at");
         assert_eq!(asked(&[far; 20], 1).len(), 20, "one has said something of its own");
         assert_eq!(asked(&[far; 80], 1).len(), LOOKS_MAX as usize);
-        assert_eq!(asked(&[Distance::Beyond; 80], 0).len(), LOOKS_MAX as usize);
+        let beyond = asked(&[Distance::Beyond; 200], 0);
+        assert_eq!(beyond[..16], (1..=16).collect::<Vec<_>>()[..]);
+        assert_eq!(beyond[16..], [129, 137, 145, 153, 161, 169, 177, 185, 193], "some are left");
         assert_eq!(asked(&[chance; 20], 1), [8, 16]);
         let mut lasting = Lasting::default();
         for _ in 0..3 {

@@ -461,7 +461,7 @@ impl State {
         {
             self.checks.kept_at_two_looks(template, kept);
         }
-        if matches!(look.shown, Fetched::Page { .. }) {
+        if look.shown.is_page() {
             let (is_stable, words) =
                 (first.known.stands_still(look.shown), first.known.differing(look.shown));
             self.checks.looked_twice(&first.pair.0, is_stable, words);

@@ -441,10 +441,11 @@ impl State {
             && !self.has_label(&told);
         let differing = told.known.differing(told.audited);
         let by_texts = told.known.judged_by(told.audited);
+        let is_judged = found.is_some();
         let found = found.unwrap_or_else(|| {
             let is_by_chance = !told.leads_on
                 && told.known.is_mostly(told.audited)
-                && self.checks.may_differ_by_chance(&told.pair.0, differing);
+                && self.checks.may_differ_by_chance(&told.pair.0, &told.rules, differing);
             match by_texts {
                 Finding::Unclear if is_by_chance => Finding::Same,
                 by_texts => by_texts,
@@ -459,7 +460,9 @@ impl State {
             found = Finding::Unclear;
         }
         if found == Finding::Failed
-            && matches!(told.lasts, Lasts::Nothing | Lasts::Little)
+            && !is_judged
+            && !told.leads_on
+            && told.lasts == Lasts::Little
             && (by_texts == Finding::Same
                 || are_of_chance(differing, self.checks.changes_by(&told.pair.0)))
         {
@@ -480,8 +483,7 @@ impl State {
             found = match lasts {
                 Lasts::Own { is_page: true } => Finding::Failed,
                 Lasts::Own { is_page: false } => Finding::Unclear,
-                Lasts::Nothing if !leads_on => Finding::Same,
-                Lasts::Nothing | Lasts::Little | Lasts::Unknown => found,
+                Lasts::Little | Lasts::Unknown => found,
             };
         }
         if found != Finding::Failed {
@@ -537,12 +539,12 @@ impl State {
         if found == Finding::Same
             && let Some((theirs, stands)) = &mut stands
         {
-            if is_own {
-                self.checks.note_cleared(theirs, by);
-            }
             let url = &pair.0;
             rules.retain(|one| !set.takes_from_both(*one, url, stands));
             theirs.retain(|one| !set.takes_from_both(*one, stands, url));
+            if is_own {
+                self.checks.note_cleared(theirs, by);
+            }
         }
         if found == Finding::Same {
             self.checks.note_agreed(&rules, by, (&pair.0, &pair.1));
@@ -672,16 +674,19 @@ impl State {
         let follows = |rule: &&RuleId| set.rewriting(url, &[**rule]).is_empty();
         for rule in rules.iter().filter(follows) {
             let between = set.key_without(url, &[*rule]);
-            let is_proved = set.least_agreed(&[*rule]) >= AGREED_BETWEEN;
-            if is_proved && !set.is_doubtful(&between, &[*rule]) {
-                continue;
-            }
+            let is_proved = set.least_agreed(&[*rule]) >= AGREED_BETWEEN
+                && !set.is_doubtful(&between, &[*rule]);
             let between = between.fingerprint();
             if !self.db.has(Family::Urls, &between.to_bytes())? {
                 continue;
             }
             let shown = self.shown_under(between, url.fingerprint())?;
-            if shown.is_none_or(|(_, shown)| !is_like(*known, shown)) {
+            let is_other = match shown {
+                None => !is_proved,
+                Some((_, shown)) if is_proved => known.is_contradicted_by(shown),
+                Some((_, shown)) => !is_like(*known, shown),
+            };
+            if is_other {
                 return Ok(true);
             }
         }
@@ -703,7 +708,7 @@ impl State {
         by: Fingerprint,
     ) -> Result<Fault, DbError> {
         let set = self.rules.snapshot();
-        // Rules have changed while a second look was awaited: what stands for it did by others.
+        // Rules have changed while a second look was awaited: the two have one key no more.
         if set.uniting(url, stands).is_none() {
             return Ok(Fault::Unknown);
         }
@@ -720,7 +725,7 @@ impl State {
             return Ok(if is_cleared { Fault::Theirs(Some((key, known))) } else { Fault::Own });
         }
         let (agreed, others) = (set.least_agreed(rules), set.least_agreed(theirs));
-        Ok(if set.is_doubtful(stands, theirs) {
+        Ok(if set.must_prove(stands, theirs) {
             Fault::Unknown
         } else if others < agreed {
             // What is on trial counts pairs that were mined: they are alike in their main texts,

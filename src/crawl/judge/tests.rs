@@ -324,6 +324,11 @@ fn what_stands_for_a_page_by_a_rule_of_its_own_may_be_what_is_wrong() {
     bench.state.commit(batch, bench.now).unwrap();
     let of = doubt(&mut bench, "http://a.example/d?id=8&sid=1");
     assert_eq!(of, [(1, 0), (0, 1)], "without the language it is the page that is there");
+    // A form in the language of what stands for it agrees, and says nothing of that.
+    let before = bench.fetch("http://a.example/d?id=7&lang=old&sid=3", old, None);
+    assert_eq!(before[0].0, 2);
+    let after = doubt(&mut bench, "http://a.example/d?id=7&sid=4");
+    assert_eq!(after, before, "nor does anybody know by then");
 }
 
 /// Of artists with a page of text and four works on each page of their list a rule hid all but
@@ -536,22 +541,29 @@ fn what_forms_say_for_good_tells_pages_apart_that_change_at_each_look() {
     assert!(against >= 2, "each has its own: {against}");
 }
 
-/// Quotes of chance on each page, as many as a third of its text: its form was like it by chance
+/// Quotes of chance on each page, nearly half as long as its text: its form was like it by chance
 /// alone, most audits said nothing, and nearly all forms were fetched.
 #[test]
 fn what_differs_by_no_more_than_chance_agrees() {
     let shown = |page: u64, quote: u64, own: u64| {
-        let text = page * 1_000..page * 1_000 + 100 - own;
-        let quotes = 1_000_000 + quote * 100..1_000_000 + quote * 100 + 20;
+        let text = page * 1_000..page * 1_000 + 84 - own;
+        let quotes = 1_000_000 + quote * 100..1_000_000 + quote * 100 + 32;
         let words = text.chain(quotes).chain(2_000_000 + page * 100..2_000_000 + page * 100 + own);
         let bag = Some(Bag::of(words.clone()));
         let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
         Fetched::Page { text, digest: None, bag, junk: false }
     };
-    let agreed = |own: u64, changes_by: u32| {
+    let agreed_after = |looks: usize, own: u64, changes_by: u32| {
         let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 0, 0), false));
         let site = url("http://a.example/");
         (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, changes_by));
+        let [first, last] = ["the text, red", "the text, blue"].map(WordSet::of_text);
+        for _ in 0..looks {
+            let rules = [bench.rules[0].id];
+            let said = [first.clone(), last.clone()];
+            let lasts = bench.state.checks.note_lasting(&rules, &said, &last);
+            assert_eq!(lasts, Lasts::Little);
+        }
         for page in 1..40 {
             let by = format!("http://a.example/d?id={page}");
             let (known, form) = (shown(page, 2 * page, 0), shown(page, 2 * page + 1, own));
@@ -561,11 +573,13 @@ fn what_differs_by_no_more_than_chance_agrees() {
         }
         bench.known()[0].0
     };
-    let by_chance = agreed(0, 60);
-    assert!(by_chance > 35, "{by_chance}");
-    let on_a_still_site = agreed(0, 10);
-    assert!(on_a_still_site < by_chance / 2, "{on_a_still_site}");
-    let with_words_of_their_own = agreed(50, 60);
+    let agreed = |own: u64, changes_by: u32| agreed_after(1, own, changes_by);
+    let by_chance = agreed(0, 90);
+    let unseen = agreed_after(0, 0, 90);
+    assert!(by_chance > unseen, "no form was looked at twice: {by_chance} {unseen}");
+    let where_less_changes = agreed(0, 10);
+    assert!(by_chance > where_less_changes, "{by_chance} {where_less_changes}");
+    let with_words_of_their_own = agreed(60, 90);
     assert!(with_words_of_their_own < 4, "{with_words_of_their_own}");
 }
 
@@ -590,9 +604,8 @@ fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
         bench.known()[0]
     };
     assert_eq!(counted(Lasts::Unknown, 100), (0, 1));
-    assert_eq!(counted(Lasts::Nothing, 100).1, 0);
     assert_eq!(counted(Lasts::Little, 100), (0, 0));
-    assert_eq!(counted(Lasts::Nothing, 40), (0, 1), "by more than looks do");
+    assert_eq!(counted(Lasts::Little, 40), (0, 1), "by more than looks do");
     assert_eq!(counted(Lasts::Own { is_page: false }, 100), (0, 1));
 }
 
@@ -931,6 +944,8 @@ fn rules_that_undo_each_other_are_not_proved_by_where_they_lead() {
         bench.fetch(&by_name, shown, None);
     }
     assert_eq!(fetch(&mut bench, 5, Some(hidden)), (3, 0), "lists by name are the usual ones");
+    let another = done(page(1_000..1_300), false);
+    assert_eq!(fetch(&mut bench, 6, Some(another)), (3, 0), "but for one that was seen");
 }
 
 /// On a site with a counter on each page each audit took two fetches, since the numbers of the
