@@ -366,12 +366,16 @@ pub(crate) fn of_page(page: &Page) -> Option<Fetched> {
     (!redirects).then_some(Fetched::Page { text, digest, bag, junk })
 }
 
+/// Estimates how many words a page has.
+fn words_of(bag: &Bag) -> u32 {
+    Bag::of([]).differing(bag)
+}
+
 /// Returns true where two pages that are no short ones differ by no more words than those of a
 /// clock.
 pub(super) fn differ_by_clock(one: &Bag, other: &Bag) -> bool {
-    let words = |bag: &Bag| Bag::of([]).differing(bag);
     one.differing(other) <= CLOCK_WORDS_MAX
-        && words(one).max(words(other)) >= 2 * SUBSTANTIAL_SHINGLES
+        && words_of(one).max(words_of(other)) >= 2 * SUBSTANTIAL_SHINGLES
 }
 
 /// Returns true where two pages differ by no more words than two looks at one may, given the most
@@ -383,8 +387,7 @@ pub(crate) fn are_of_chance(words: u32, changes_by: u32) -> bool {
 /// Returns true where two pages differ by a good part of their words, whatever is known of their
 /// site: what stands on all of its pages is among those they share.
 pub(super) fn are_apart(one: &Bag, other: &Bag) -> bool {
-    let words = |bag: &Bag| Bag::of([]).differing(bag);
-    5 * one.differing(other) > APART_OF_FIVE * (words(one) + words(other))
+    5 * one.differing(other) > APART_OF_FIVE * (words_of(one) + words_of(other))
 }
 
 /// Compares a page with what should be the same page.

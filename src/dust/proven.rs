@@ -70,11 +70,13 @@ pub(crate) fn places(url: &CrawlUrl, key: &CrawlUrl, items: &Items) -> Places {
     let host = server(key);
     let is_directory = url.path()[1..].split('/').nth(2).is_some();
     let is_part = is_directory || url.as_url().query().is_some() && is_program(&second);
-    let second = match second.chars().next() {
-        _ if is_part => second.as_str(),
+    let second = if is_part {
+        second.as_str()
+    } else if second.is_empty() || second.starts_with('#') {
+        ""
+    } else {
         // Names of items are no parts, but what has a name among numbers is no item.
-        Some(first) if first != '#' => NAMED,
-        _ => "",
+        NAMED
     };
     let place = |kind: u64, text: &str| mix(xxh3_64(text.as_bytes()) ^ kind);
     [

@@ -83,8 +83,7 @@ impl Lasting {
         self.asked = self.asked.saturating_add(1);
         let is_due = match differs {
             Distance::Beyond if self.begun < LOOKS_MAX / 2 => true,
-            Distance::Beyond => self.is_next() || !self.others.is_empty(),
-            Distance::Far => self.is_next() || !self.others.is_empty(),
+            Distance::Beyond | Distance::Far => self.is_next() || !self.others.is_empty(),
             Distance::Chance => self.is_next() && self.asked.is_multiple_of(ONE_IN),
         };
         let looks = is_due && self.begun < LOOKS_MAX;

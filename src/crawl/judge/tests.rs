@@ -17,6 +17,15 @@ fn page(words: std::ops::Range<u64>) -> Fetched {
     Fetched::Page { text, digest: None, bag, junk: false }
 }
 
+/// A page with so many words of a text, and as many of chance, others for each number, as make a
+/// hundred.
+fn with_chance(own: u64, chance: u64) -> Fetched {
+    let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
+    let bag = Some(Bag::of(words.clone()));
+    let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
+    Fetched::Page { text, digest: None, bag, junk: false }
+}
+
 /// Returns a rule in force after the audit of a page that has some words more than the one that
 /// stands for it, which at a second look came to this.
 fn audited_beside(now_shown: Fetched) -> Rule {
@@ -119,20 +128,14 @@ impl From<(Fetched, Marks)> for Look {
 /// one page were not so unlike that it had certainly changed, a third one was.
 #[test]
 fn what_differs_from_a_page_as_its_own_looks_do_is_no_evidence() {
-    let shown = |own: u64, chance: u64| {
-        let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
-        let bag = Some(Bag::of(words.clone()));
-        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
-        Fetched::Page { text, digest: None, bag, junk: false }
-    };
-    let (known, audited) = (shown(60, 1), shown(45, 2));
+    let (known, audited) = (with_chance(60, 1), with_chance(45, 2));
     assert!(known.is_contradicted_by(audited));
     let counted = |now_shown: Fetched| {
         assert!(!known.is_contradicted_by(now_shown));
         let evidence = audited_as(known, audited, now_shown).evidence;
         (evidence.audits_same, evidence.audits_failed)
     };
-    assert_eq!(counted(shown(60, 3)), (0, 0), "its looks differ by as much");
+    assert_eq!(counted(with_chance(60, 3)), (0, 0), "its looks differ by as much");
     assert_eq!(counted(known), (0, 1), "it stands still");
 }
 
@@ -587,13 +590,7 @@ fn what_differs_by_no_more_than_chance_agrees() {
 /// was another page where the quotes of both happened to be long.
 #[test]
 fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
-    let shown = |own: u64, chance: u64| {
-        let words = (0..own).chain(chance * 1_000..chance * 1_000 + 100 - own);
-        let bag = Some(Bag::of(words.clone()));
-        let text = Sketch::of_shingles(words).map_or(Text::Unknown, Text::Main);
-        Fetched::Page { text, digest: None, bag, junk: false }
-    };
-    let (known, audited) = (shown(60, 1), shown(45, 2));
+    let (known, audited) = (with_chance(60, 1), with_chance(45, 2));
     assert!(known.is_contradicted_by(audited));
     let counted = |lasts: Lasts, changes_by: u32| {
         let mut bench = Bench::new("http://a.example/p", done(known, false));
