@@ -38,8 +38,9 @@
 //! addresses of the host wait, those counted that rules hide, nothing is parked before that number
 //! has stood still, or grown, over as many repeats as the host had new texts, nor while it falls by
 //! every second of them: an address more is a fetch, a host parked wrongly is its text. A demand to
-//! log in, to which the server sends whoever asks for something else, has nothing to lose, and is
-//! parked all the same.
+//! log in, to which the server sends whoever asks for something else or which names the page that
+//! is shown afterwards, has nothing to lose: it counts for four repeats, so that a section of
+//! nothing else is parked after 27, and is parked all the same.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
@@ -149,7 +150,8 @@ pub struct TrapSettings {
     /// Sum of evidence at which its links drop in priority.
     pub low_priority_at: f32,
     /// Sum of evidence at which it is parked; 10 means odds of 22,000 to 1, and takes at least 105
-    /// pages without new text. It has shares of its own, since parking is what loses pages.
+    /// pages without new text, or 27 demands to log in that name where one came from. It has shares
+    /// of its own, since parking is what loses pages.
     pub parked_at: f32,
     /// Factor on the gap of a host that is slowed.
     pub slowed_gap_factor: u32,
@@ -616,6 +618,7 @@ impl HostTrap {
         let (known_text, known_shingles) = self.remember(page);
         let (new_figures, new_numbers) = self.remember_figures(&page.figures);
         let (repeat, drought) = match () {
+            () if page.walled => (1.0, WALL),
             () if page.repeat || page.junk => (1.0, 1.0),
             () if known_text && new_numbers >= FIGURES_MANY => (0.0, 0.0),
             () if known_text && new_figures && self.affords_figures() => (0.25, 0.0),
@@ -777,6 +780,10 @@ const PAIRED_WORDS_MAX: usize = 12;
 
 /// Weight of old text in a new mixture as evidence for parking.
 const MIXTURE: f32 = 0.125;
+
+/// The same of a demand that stands where pages are kept back. It is no document under any address,
+/// where a repeat may be one in a hundred times; few are needed to know it by its wording.
+const WALL: f32 = 4.0;
 
 const LAYOUT: u8 = 10;
 

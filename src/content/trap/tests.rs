@@ -201,7 +201,7 @@ fn a_wall_that_pages_are_sent_to_is_parked_though_ever_fewer_wait() {
             host.level(Some(1)) == Level::Parked
         })
     };
-    assert_eq!((after(true), after(false)), (Some(104), None));
+    assert_eq!((after(true), after(false)), (Some(26), None));
 }
 
 #[test]
