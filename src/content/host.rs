@@ -77,8 +77,9 @@ pub struct HostContent {
     planned: bool,
     /// Addresses that rules keep from being fetched now.
     hidden: u64,
-    /// Pages of known text that were fetched only to measure rules.
-    measured: u64,
+    /// Pages that were fetched only to measure rules, and those of them whose text was known.
+    audited: u64,
+    known_by_audit: u64,
 }
 
 /// Pages of a host by what they show, and what waits there.
@@ -131,19 +132,22 @@ impl HostContent {
         self.hidden = self.hidden.saturating_sub(1);
     }
 
-    /// Takes note of a page of known text that was fetched only to measure rules.
-    pub fn note_measured(&mut self) {
-        self.measured += 1;
+    /// Takes note of a page that was fetched only to measure rules, and whether its text was known.
+    pub fn note_audit(&mut self, is_known: bool) {
+        self.audited += 1;
+        self.known_by_audit += u64::from(is_known);
     }
 
     /// Returns true where more than a share of the pages of the host would have a known text by now
     /// if there were no rules. Of the addresses that these hide, as many would have had their turn
-    /// as of all others have.
+    /// as of all others have; and as many of those would have a known text as of those that were
+    /// drawn to measure rules: a thin page has none, whatever stands for it.
     pub fn shows_known_texts(&self, share: f64, pages: &HostPages) -> bool {
         let fetched = pages.fetched as f64;
         let turn = fetched / (fetched + pages.queued as f64).max(1.0);
         let hidden = self.hidden as f64 * turn;
-        (pages.known + self.measured) as f64 + hidden > share * (fetched + hidden)
+        let known = hidden * (self.known_by_audit + 1) as f64 / (self.audited + 1) as f64;
+        (pages.known + self.known_by_audit) as f64 + known > share * (fetched + hidden)
     }
 
     /// Plans probes again if not one was answered: those of a run that ended too early are gone.
@@ -200,12 +204,14 @@ impl HostContent {
     }
 
     /// Encodes what is known, for storage: whether probes were planned u8, addresses hidden u64,
-    /// pages measured u64, the length u32 of the errors and they, then the trap.
+    /// pages audited u64, known ones of them u64, the length u32 of the errors and they, then the
+    /// trap.
     pub fn encode(&self) -> Vec<u8> {
         let errors = self.errors.encode();
         let mut out = vec![u8::from(self.planned)];
         out.extend(self.hidden.to_le_bytes());
-        out.extend(self.measured.to_le_bytes());
+        out.extend(self.audited.to_le_bytes());
+        out.extend(self.known_by_audit.to_le_bytes());
         out.extend((errors.len() as u32).to_le_bytes());
         out.extend(errors);
         out.extend(self.trap.encode());
@@ -216,11 +222,12 @@ impl HostContent {
     pub fn decode(bytes: &[u8]) -> Option<HostContent> {
         let mut read = Reader(bytes);
         let planned = read.u8()? != 0;
-        let (hidden, measured) = (read.u64()?, read.u64()?);
+        let (hidden, audited, known_by_audit) = (read.u64()?, read.u64()?, read.u64()?);
         let len = read.u32()? as usize;
         let (errors, trap) = read.0.split_at_checked(len)?;
         let errors = Arc::new(HostErrors::decode(errors)?);
-        Some(HostContent { errors, trap: HostTrap::decode(trap)?, planned, hidden, measured })
+        let trap = HostTrap::decode(trap)?;
+        Some(HostContent { errors, trap, planned, hidden, audited, known_by_audit })
     }
 }
 
@@ -249,8 +256,11 @@ mod tests {
         // Of 140 pages 70 would be half.
         assert!(!shows(&host, 30, 0) && shows(&host, 31, 0));
         assert!(!shows(&host, 31, 100), "half of those that are hidden would still wait");
-        (0..5).for_each(|_| host.note_measured());
+        (0..5).for_each(|_| host.note_audit(true));
         assert!(!shows(&host, 25, 0) && shows(&host, 26, 0));
+        let mut thin = host.clone();
+        (0..6).for_each(|_| thin.note_audit(false));
+        assert!(!shows(&thin, 45, 0) && shows(&thin, 46, 0), "of 40 that are hidden 20 are known");
         assert_eq!(HostContent::decode(&host.encode()), Some(host.clone()));
         (0..50).for_each(|_| host.note_restored());
         assert!(!shows(&host, 45, 0) && shows(&host, 46, 0));

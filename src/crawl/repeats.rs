@@ -268,21 +268,22 @@ impl State {
         })
     }
 
-    /// Takes note of whether a page of known text was fetched only to measure rules. Returns true
-    /// where its host, of which so much was fetched, is showing many duplicates: as it would where
-    /// there are no rules, so that with them no more of its links are followed than without.
+    /// Takes note of a page that was fetched only to measure rules, given whether its text was known
+    /// where it was. Returns true where its host, of which so much was fetched, is showing many
+    /// duplicates: as it would where there are no rules, so that with them no more of its links are
+    /// followed than without, and no fewer.
     ///
     /// # Errors
     /// Returns what the database says.
     pub(super) fn shows_known_texts(
         &mut self,
         url: &CrawlUrl,
-        is_measured: bool,
+        known_by_audit: Option<bool>,
         pages: &HostPages,
     ) -> Result<bool, DbError> {
         let content = &mut self.texts.of(&self.db, &url.host())?.content;
-        if is_measured {
-            content.note_measured();
+        if let Some(is_known) = known_by_audit {
+            content.note_audit(is_known);
         }
         Ok(pages.fetched >= STALE_PAGES_MIN && content.shows_known_texts(STALE_SHARE, pages))
     }

@@ -451,8 +451,8 @@ impl State {
             let (fetched, known) = (record.done, record.duplicates);
             pages = HostPages { fetched, known, queued: record.queued };
         })?;
-        let is_measured = repeats && admitted.is_audit;
-        standing.repeats |= self.shows_known_texts(&waiting.url, is_measured, &pages)?;
+        let known_by_audit = admitted.is_audit.then_some(repeats);
+        standing.repeats |= self.shows_known_texts(&waiting.url, known_by_audit, &pages)?;
         self.counters.duplicates += u64::from(repeats);
         if let Some(junk) = &facts.junk {
             self.counters.junk += 1;
