@@ -21,7 +21,7 @@ use crate::url::Site;
 pub(crate) enum Shape {
     /// A word for another one, or a value of a parameter for all others.
     Words,
-    /// A part of the path, which is there or not.
+    /// A part of the path, which is there or not, or the extension of a name.
     Path,
     /// A parameter, whatever its value.
     Parameter,
@@ -38,8 +38,8 @@ pub(crate) enum Shape {
 /// Wrong rules for each true one before anything is known of a site: what precision the search has.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
 
-/// The same for rules that exchange words, and for those that leave out a part of the path, or take
-/// a link for its page.
+/// The same for rules that exchange words, and for those that leave out a part of the path, exchange
+/// the extension of a name, or take a link for its page.
 /// Parameters begin with no doubt: 0.05 already would hide nothing of a repository shown at each
 /// commit, and what a parameter does in one place is asked in each.
 const ODDS_WRONG_WORDS: f64 = 0.5;
@@ -92,6 +92,7 @@ impl Shape {
             (false, false) if a.len() == b.len() && a.iter().zip(&b).all(is_same) => {
                 Shape::Spelling
             }
+            (false, false) if is_extension(from) && is_extension(to) => Shape::Path,
             (false, false) => Shape::Words,
             (true, true) => Shape::Spelling,
             // Where a query is, what is left out is of it.
@@ -101,6 +102,13 @@ impl Shape {
             _ => Shape::Path,
         }
     }
+}
+
+/// Returns true for what ends a name and tells how the thing of that name is shown: one thing has
+/// several, as `.html` and `.print`.
+fn is_extension(piece: &str) -> bool {
+    let name = piece.strip_prefix('.').unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 /// Returns the words of a piece of a URL; an escape stands between words.
@@ -207,5 +215,7 @@ mod tests {
         check("/labs/optics/", "/optics/", Shape::Path);
         check("?revcount=7", "", Shape::Value);
         check("/", "", Shape::Spelling);
+        check(".print", ".html", Shape::Path);
+        check("/a.print", "/b.html", Shape::Words);
     }
 }
