@@ -117,7 +117,7 @@ impl State {
         let (mut checks, mut rejudged) = (Checks::default(), VecDeque::new());
         for known in suppressed::kept_back(&db, KEPT_BACK_MAX)? {
             let of = (RuleId(known.rule), known.view);
-            checks.kept_back(of, false);
+            checks.compared.kept_back(of, false);
             rejudged.extend(known.is_due.then_some((of, Fingerprint(0))));
         }
         let mut state = State {

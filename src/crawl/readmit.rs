@@ -106,7 +106,9 @@ impl State {
     /// Returns true where what would stand for a URL keeps something back that this one may give,
     /// since some of the rules that make both one page have not shown that it would not.
     pub(super) fn is_kept_back(&self, united: &United) -> bool {
-        united.withholds.is_some_and(|view| !self.checks.keep_back_alike(&united.all, view))
+        united
+            .withholds
+            .is_some_and(|view| !self.checks.compared.keep_back_alike(&united.all, view))
     }
 
     /// Returns true where that is so, and notes what the page that is fetched is to be compared
@@ -142,7 +144,7 @@ impl State {
         let United { all, withholds, .. } = self.united_by(&set, url, other)?;
         let Some(view) = withholds else { return Ok(()) };
         for rule in all {
-            if self.checks.kept_back((rule, view), is_alike) {
+            if self.checks.compared.kept_back((rule, view), is_alike) {
                 let how = KeptBack { rule: rule.0, view, is_due: true };
                 suppressed::put_kept_back(batch, &self.db, how);
                 self.rejudged.push_back(((rule, view), Fingerprint(0)));

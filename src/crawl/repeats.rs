@@ -225,13 +225,12 @@ impl State {
         let settings = &self.repeats.host;
         let held = self.texts.of(&self.db, &host)?;
         let before = held.content.trap().level_at(outcome.target);
-        // A page with too little text to be compared with another checks nothing. Where a rule was
-        // refused, all pages are fetched, and not a few of what it hides. What comes back when a
-        // rule falls, all at once, was met among pages that were new.
+        // Where a rule was refused, all pages are fetched, and not a few of what it hides. What
+        // comes back when a rule falls, all at once, was met among pages that were new.
         let is_thin = facts.analysis.as_ref().is_some_and(|analysis| analysis.thin);
         let own = lease.waiting.fingerprint;
-        let is_sampled = admitted.is_audit && self.checks.samples(own);
-        if (is_sampled || self.stood.contains_key(&own)) && !is_thin {
+        let is_sampled = admitted.is_audit && self.checks.samples(own, is_thin);
+        if is_sampled || self.stood.contains_key(&own) && !is_thin {
             return Ok(Standing { repeats: before == Level::Parked, ..Standing::default() });
         }
         let Settled { level, changes, .. } = held.content.settle(&outcome, settings);

@@ -273,7 +273,7 @@ impl State {
             if self.restore_suppressed(batch, by, url)? {
                 taken += 1;
                 measuring.hidden = measuring.hidden.saturating_sub(1);
-                self.checks.begin(url, by, &[rule], Why::Told);
+                self.checks.begin(url, by, &[rule], Why::Measures);
                 *self.checks.measured.entry(rule).or_default() += 1;
                 any = true;
             }
@@ -368,10 +368,7 @@ impl State {
         rule: RuleId,
         hidden: &mut Vec<(CrawlUrl, Row)>,
     ) -> Result<VecDeque<(Fingerprint, Fingerprint)>, DbError> {
-        let of_rule = (rule, Fingerprint(0))..=(rule, Fingerprint(u128::MAX));
-        let agreed = self.checks.agreed.range(of_rule);
-        let mut agreed: BTreeMap<Fingerprint, &[u32]> =
-            agreed.map(|((_, page), parts)| (*page, &parts[..])).collect();
+        let mut agreed = self.checks.compared.agreed_under(rule);
         let mut forms: BTreeMap<Fingerprint, Vec<(&CrawlUrl, Fingerprint)>> = BTreeMap::new();
         for (form, (_, url, by)) in hidden.iter() {
             forms.entry(*by).or_default().push((form, *url));
@@ -728,7 +725,7 @@ mod tests {
         for page in pages {
             let form = url(&format!("http://a.example/{page}?sid=0"));
             let page = url(&format!("http://a.example/{page}"));
-            state.checks.note_agreed(&[rule], page.fingerprint(), (&form, &page));
+            state.checks.compared.note_agreed(&[rule], page.fingerprint(), (&form, &page));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::measure::audited_of;
+use super::prove::ROWS_MAX;
 use super::*;
 use crate::crawl::readmit::tests::{drop_parameter, find, find_at_once, open, record, url};
 use crate::db::MemoryEnv;
@@ -146,7 +147,7 @@ fn the_more_forms_of_a_page_are_hidden_the_fewer_are_audited() {
     let form = |n: u32| url(&format!("http://a.example/p?sid={n}"));
     let by = url("http://a.example/p");
     let mut hidden = 0;
-    state.checks.note_agreed(&[rule.id], by.fingerprint(), (&form(0), &by));
+    state.checks.compared.note_agreed(&[rule.id], by.fingerprint(), (&form(0), &by));
     for (forms, want) in [(0, 430..570), (4, 430..570), (40, 25..75), (400, 1..25)] {
         let mut batch = Batch::default();
         for n in hidden..forms {
@@ -320,7 +321,7 @@ fn what_was_drawn_to_be_audited_is_audited_whatever_is_hidden_meanwhile() {
     let set = state.rules.snapshot();
     find(&mut state, "/p", now);
     let by = url("http://a.example/p").fingerprint();
-    state.checks.note_agreed(
+    state.checks.compared.note_agreed(
         &[rule.id],
         by,
         (&url("http://a.example/p?sid=0"), &url("http://a.example/p")),
@@ -447,64 +448,21 @@ fn what_would_not_be_hidden_any_more_is_fetched_before_the_end() {
     assert!(left("often") > 15, "and hundreds say enough: {}", left("often"));
 }
 
-fn urls() -> impl Iterator<Item = CrawlUrl> {
-    (0..64).map(|i| CrawlUrl::parse(&format!("http://example.com/{i}?sid=1")).unwrap())
-}
-
-fn count(checks: &Checks, is_other: bool, is_distrusted: bool, want: Doubt) -> usize {
-    urls().filter(|url| checks.on_doubt(url, is_other, is_distrusted) == want).count()
-}
-
+/// Audits before the end of a crawl, most of them thin, parked a part of a site that would have
+/// come to its end.
 #[test]
-fn second_looks_become_rare_where_they_say_the_same_each_time() {
+fn what_is_fetched_to_measure_a_rule_before_the_end_is_no_evidence_of_a_trap() {
     let mut checks = Checks::default();
-    assert_eq!(count(&checks, false, true, Doubt::LooksTwice), 64, "nothing is known yet");
-    for url in urls().take(2) {
-        checks.looked_twice(&url, true, 0);
-    }
-    assert!(count(&checks, false, true, Doubt::IsOther) > 50, "its pages stand still");
-    for url in urls().take(2) {
-        checks.looked_twice(&url, true, 0);
-    }
-    assert_eq!(count(&checks, false, false, Doubt::LooksTwice), 64, "a rule that is worth it");
-    for url in urls().take(10) {
-        checks.looked_twice(&url, false, 50);
-    }
-    assert!(count(&checks, false, false, Doubt::IsSame) > 50, "its pages change at each look");
-    assert!(urls().all(|url| checks.changes_by(&url) == 50));
-    assert_eq!(count(&checks, true, true, Doubt::LooksTwice), 64, "another text is no change");
-    let looked = count(&checks, false, true, Doubt::LooksTwice);
-    assert!((1..14).contains(&looked), "{looked} of 64 are looked at all the same");
-}
-
-/// A name and a clock on each page were the same at two of three looks, and so each audit of the
-/// site took a second look.
-#[test]
-fn a_site_between_both_is_taken_to_change_after_some_looks() {
-    let mut checks = Checks::default();
-    let page = urls().next().unwrap();
-    let looks = |checks: &mut Checks, changed: usize| {
-        for (n, url) in urls().take(24).enumerate() {
-            checks.looked_twice(&url, n % 3 >= changed, 4);
-        }
+    let mut count = |why: Why, is_thin: bool| {
+        let urls = (0..MEASURED_MAX as u128).map(Fingerprint);
+        let samples = urls.filter(|url| {
+            checks.begin(*url, Fingerprint(0), &[RuleId(why as u64)], why);
+            let samples = checks.samples(*url, is_thin);
+            checks.end(*url);
+            samples
+        });
+        samples.count()
     };
-    looks(&mut checks, 1);
-    assert!(!checks.is_unknown(&page) && !checks.has_stood_still(&page));
-    assert!(count(&checks, false, false, Doubt::IsSame) > 50);
-    // One that stands still for the most part does so.
-    let mut still = Checks::default();
-    looks(&mut still, 0);
-    assert!(still.stands_still(&page));
-    assert_eq!(count(&still, false, false, Doubt::IsSame), 0);
-}
-
-#[test]
-fn pages_may_differ_by_chance_by_a_deviation_or_a_quarter_more_than_two_looks_do() {
-    let url = url("http://a.example/p");
-    let chance = |words: [u32; 2]| {
-        let mut checks = Checks::default();
-        words.into_iter().for_each(|words| checks.looked_twice(&url, false, words));
-        checks.restless[&url.site()].chance()
-    };
-    assert_eq!((chance([10, 30]), chance([20, 20])), (30.0, 25.0));
+    assert_eq!([true, false].map(|is_thin| count(Why::Measures, is_thin)), [MEASURED_MAX; 2]);
+    assert_eq!((count(Why::Told, true), count(Why::Drawn, false)), (0, SAMPLED_MAX));
 }

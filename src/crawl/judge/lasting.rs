@@ -38,6 +38,10 @@ const LOOKS_MAX: u32 = 32;
 const AWAITED_MAX: usize = 64;
 const OF_SITE_MAX: usize = 8;
 
+/// Forms that say nothing of their own at two looks, after which words alone refute nothing: before
+/// then, each that differs by far more than looks do is looked at itself.
+const SILENT_MIN: u32 = LOOKS_MAX / 4;
+
 /// What is known of what forms say under the same rules.
 #[derive(Debug, Default)]
 pub(in crate::crawl) struct Lasting {
@@ -98,6 +102,11 @@ impl Lasting {
     /// Returns true where forms were looked at twice, and none has said anything of its own.
     pub(in crate::crawl) fn are_silent(&self) -> bool {
         self.same > 0 && self.others.is_empty()
+    }
+
+    /// The same of so many that one more would hardly say something.
+    pub(in crate::crawl) fn are_long_silent(&self) -> bool {
+        self.same >= SILENT_MIN && self.others.is_empty()
     }
 
     /// Takes back that a form is looked at twice.
@@ -161,7 +170,7 @@ impl State {
     ) -> Result<Option<Audited>, DbError> {
         let left = self.ask_for_form(batch, told, look)?;
         if let Some(told) = left.as_ref().filter(|told| told.looks_at_form) {
-            self.checks.form_not_looked_at(&told.rules);
+            self.checks.compared.form_not_looked_at(&told.rules);
         }
         Ok(left)
     }
@@ -212,7 +221,7 @@ impl State {
             && !told.audited.is_contradicted_by(later.shown)
         {
             let said = [first, last].map(said_by);
-            told.lasts = self.checks.note_lasting(&told.rules, &said, &said_by(stands));
+            told.lasts = self.checks.compared.note_lasting(&told.rules, &said, &said_by(stands));
             tracing::debug!(url = %told.pair.0, found = ?told.lasts, "what it says lasts");
         }
         self.tell_verified(told, &look, now)

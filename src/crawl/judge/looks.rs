@@ -459,19 +459,19 @@ impl State {
             && before.numbers != 0
             && let Some(kept) = look.marks.wording.and_then(|later| before.kept_at(&later))
         {
-            self.checks.kept_at_two_looks(template, kept);
+            self.checks.looks.kept_at_two_looks(template, kept);
         }
         if look.shown.is_page() {
             let (is_stable, words) =
                 (first.known.stands_still(look.shown), first.known.differing(look.shown));
-            self.checks.looked_twice(&first.pair.0, is_stable, words);
+            self.checks.looks.looked_twice(&first.pair.0, is_stable, words);
             if look.words.is_some() {
-                self.checks.words_at_two_looks(&first.pair.0, is_stable && words == 0);
+                self.checks.looks.words_at_two_looks(&first.pair.0, is_stable && words == 0);
             }
         }
         if let Some(before) = waited.iter().find_map(|audited| audited.lacks) {
             let is_stable = look.marks.parts == Some(before);
-            self.checks.parts_at_two_looks(&first.pair.0, is_stable);
+            self.checks.looks.parts_at_two_looks(&first.pair.0, is_stable);
         }
         if !look.shown.is_page() || first.known.is_contradicted_by(look.shown) {
             return;
@@ -480,7 +480,7 @@ impl State {
         for kind in 0..KINDS {
             let mut kept = waited.iter().map(|told| told.beside.kept_at(look.marks.beside)[kind]);
             if let Some(is_stable) = kept.find_map(|kept| kept) {
-                self.checks.beside_at_two_looks(&first.pair.0, kind, is_stable);
+                self.checks.looks.beside_at_two_looks(&first.pair.0, kind, is_stable);
             }
         }
     }

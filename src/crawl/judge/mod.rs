@@ -18,7 +18,8 @@ pub(super) use self::looks::{Look, Looks, Under};
 
 use super::behind::Form;
 use super::beside::{Beside, Differs, Sums};
-use super::checks::{Doubt, United};
+use super::checks::United;
+use super::checks::second_looks::Doubt;
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
@@ -197,7 +198,7 @@ impl State {
             return Ok(());
         }
         self.seen_of.note_audit();
-        let changes_by = self.checks.changes_by(url);
+        let changes_by = self.checks.looks.changes_by(url);
         let is_other = known.hides(audited)
             || known.differs_around(audited)
             || known.is_other_beyond(audited, changes_by);
@@ -209,14 +210,14 @@ impl State {
         };
         let lacks = marks.parts.filter(|parts| {
             let are_others = leads.parts.is_some_and(|own| own != *parts);
-            are_others && !self.checks.has_parts_of_chance(url)
+            are_others && !self.checks.looks.has_parts_of_chance(url)
         });
         let has_words = known.has_words_of(audited);
         let are_others = |(theirs, own): &(Wording, Wording)| {
             theirs.change_to(own).is_some() && !(has_words && theirs.differs_in_headings_alone(own))
         };
         let template = set.template_of(key);
-        let kept = match self.checks.is_taken_to_have_counter(url, template) {
+        let kept = match self.checks.looks.is_taken_to_have_counter(url, template) {
             true => Kept::AllButNumbers,
             false => Kept::All,
         };
@@ -272,13 +273,13 @@ impl State {
         let may_say_more = !leads_on && known.may_say_more_than(audited, changes_by);
         let is_distrusted = set.distrusts(&told.rules) && !known.is_mute() && !may_say_more;
         let doubt = match differs {
-            true => Some(self.checks.on_doubt(url, is_other, is_distrusted)),
+            true => Some(self.checks.looks.on_doubt(url, is_other, is_distrusted)),
             false => {
                 let has_own = known.own_words(audited, changes_by).is_some();
                 let says_other = told.wordings.is_some() && !self.has_label(&told);
-                let asks = match self.checks.is_unknown(url) {
+                let asks = match self.checks.looks.is_unknown(url) {
                     true => has_own || says_other,
-                    false => says_other && self.checks.stands_still(url),
+                    false => says_other && self.checks.looks.stands_still(url),
                 };
                 let may_tell = known.is_before_model() && audited.can_testify();
                 let shows_other = told.lacks.is_some() || told.beside.asks();
@@ -332,7 +333,7 @@ impl State {
     /// than a label beside what that said when it was fetched: pages of the site say the same at
     /// each look, and the numbers of this one are among those.
     fn is_known_to_say_less(&mut self, url: &CrawlUrl, told: &Audited, own: &Vocabulary) -> bool {
-        let (known, changes_by) = (told.known, self.checks.changes_by(url));
+        let (known, changes_by) = (told.known, self.checks.looks.changes_by(url));
         let says_other_words = told.wordings.is_some_and(|(theirs, own)| {
             let [theirs, own] = [theirs, own].map(|said| said.of_kept(Kept::AllButNumbers));
             theirs.change_to(&own).is_some()
@@ -342,7 +343,7 @@ impl State {
             || told.beside.asks()
             || known.is_before_model()
             || !says_other_words;
-        if is_open || !self.checks.never_changes(url) {
+        if is_open || !self.checks.looks.never_changes(url) {
             return false;
         }
         let Some(stands) = self.looks.said_by(told.by) else { return false };
@@ -400,10 +401,10 @@ impl State {
     /// Returns true where pages of other texts say that what tells an audited page from the one
     /// that stands for it is a label.
     fn has_label(&self, told: &Audited) -> bool {
-        let changes_by = self.checks.changes_by(&told.pair.0);
+        let changes_by = self.checks.looks.changes_by(&told.pair.0);
         let rules = told.all_rules();
         told.difference().is_some_and(|(text, difference)| {
-            self.checks.is_label(&rules, &text, (&difference, changes_by))
+            self.checks.compared.is_label(&rules, &text, (&difference, changes_by))
         })
     }
 
@@ -437,7 +438,7 @@ impl State {
     ) -> Result<(), DbError> {
         let is_put_off = told.wordings.is_some()
             && !told.says_no_more
-            && self.checks.is_unknown(&told.pair.0)
+            && self.checks.looks.is_unknown(&told.pair.0)
             && !self.has_label(&told);
         let differing = told.known.differing(told.audited);
         let by_texts = told.known.judged_by(told.audited);
@@ -459,12 +460,19 @@ impl State {
         {
             found = Finding::Unclear;
         }
+        // What no form under the same rules said for good at two looks, this one hardly does; and
+        // of one that came before its page it is not asked what it says.
+        let says_nothing = || match told.lasts {
+            Lasts::Little => true,
+            Lasts::Unknown => self.checks.may_say_nothing(&told.pair.0, &told.rules, told.is_own),
+            Lasts::Own { .. } => false,
+        };
         if found == Finding::Failed
             && !is_judged
             && !told.leads_on
-            && told.lasts == Lasts::Little
             && (by_texts == Finding::Same
-                || are_of_chance(differing, self.checks.changes_by(&told.pair.0)))
+                || are_of_chance(differing, self.checks.looks.changes_by(&told.pair.0)))
+            && says_nothing()
         {
             found = Finding::Unclear;
         }
@@ -543,11 +551,11 @@ impl State {
             rules.retain(|one| !set.takes_from_both(*one, url, stands));
             theirs.retain(|one| !set.takes_from_both(*one, stands, url));
             if is_own {
-                self.checks.note_cleared(theirs, by);
+                self.checks.compared.note_cleared(theirs, by);
             }
         }
         if found == Finding::Same {
-            self.checks.note_agreed(&rules, by, (&pair.0, &pair.1));
+            self.checks.compared.note_agreed(&rules, by, (&pair.0, &pair.1));
         }
         // Two forms of one key that show the same prove what gave each of them that key. If they
         // do not, it is the one whose turn it was that is doubted.
@@ -574,7 +582,7 @@ impl State {
             return found;
         }
         let (all, difference) = (told.all_rules(), told.difference());
-        let changes_by = self.checks.changes_by(url);
+        let changes_by = self.checks.looks.changes_by(url);
         if found == Finding::Failed {
             // What a view to print has not, the menus, or has besides, where it was printed, is
             // more than a title, or than a short text, and the same on each page; the rows of a
@@ -582,7 +590,7 @@ impl State {
             let is_around = known.has_text_but_title(audited) && !told.leads_on;
             let Some(text) = known.text().filter(|_| is_around) else { return found };
             let change = (known.change_to(audited), changes_by);
-            let said = self.checks.note_around(&all, text, change);
+            let said = self.checks.compared.note_around(&all, text, change);
             tracing::debug!(%url, ?said, "it differs around its text");
             match said {
                 Some(Words::Label) => found = Finding::Same,
@@ -594,10 +602,10 @@ impl State {
         // label is not taken for less than it is where it is long: all pages of a wiki may have had
         // one sentence more since. Nor is a word, where pages stand still: the name of a member,
         // the year of a table or the dose for a child.
-        if self.checks.has_stood_still(url)
+        if self.checks.looks.has_stood_still(url)
             && let Some((text, difference)) = difference
         {
-            let said = self.checks.note_words(&all, text, (difference, changes_by));
+            let said = self.checks.compared.note_words(&all, text, (difference, changes_by));
             tracing::debug!(%url, ?said, "it differs on a site that stands still");
             return match said {
                 Words::Label => found,
@@ -609,7 +617,7 @@ impl State {
         let Some(text) = known.text().filter(|_| found == Finding::Same) else { return found };
         let Some(change) = known.own_words(audited, changes_by) else {
             if told.wordings.is_none() {
-                self.checks.note_no_words(&all, text);
+                self.checks.compared.note_no_words(&all, text);
             }
             return found;
         };
@@ -618,7 +626,8 @@ impl State {
         let is_much =
             known.has_text_of(audited, changes_by) && known.differs_beyond(audited, changes_by);
         let is_beside = known.differs_beside_text(audited, &change, told.wordings.is_none());
-        let said = self.checks.note_words(&all, text, (Difference::from(change), changes_by));
+        let said =
+            self.checks.compared.note_words(&all, text, (Difference::from(change), changes_by));
         tracing::debug!(%url, ?said, is_much, is_beside, "it has words of its own");
         match said {
             Words::Label => Finding::Same,
@@ -627,7 +636,9 @@ impl State {
             Words::Other | Words::Each if is_much => Finding::Failed,
             // Where pages stand still, and these words are in the text and not beside it, each page
             // is one of its own, as are the versions of a page that was edited.
-            Words::Each if self.checks.stands_still(url) && known.text() != audited.text() => {
+            Words::Each
+                if self.checks.looks.stands_still(url) && known.text() != audited.text() =>
+            {
                 Finding::Failed
             }
             Words::Other | Words::Each | Words::Unknown => Finding::Unclear,
@@ -713,7 +724,8 @@ impl State {
             return Ok(Fault::Unknown);
         }
         // What stands for both has agreed with another form that its own rules make one with it.
-        let are_cleared = || self.checks.are_cleared(theirs, by) && !set.is_refused(stands, theirs);
+        let are_cleared =
+            || self.checks.compared.are_cleared(theirs, by) && !set.is_refused(stands, theirs);
         if theirs.is_empty() || are_cleared() {
             return Ok(Fault::Own);
         }
@@ -776,8 +788,8 @@ impl State {
         told.beside = beside.map_or_else(Differs::default, |(own, look)| {
             told.beside.after(marks.beside, &own, look)
         });
-        let has_counter = self.checks.has_counter(told.stood.1);
-        let changes_by = self.checks.changes_by(&told.pair.0);
+        let has_counter = self.checks.looks.has_counter(told.stood.1);
+        let changes_by = self.checks.looks.changes_by(&told.pair.0);
         let both = look.words.as_ref().zip(told.words.as_ref());
         let mut has_other_figures = false;
         told.wordings = told.wordings.and_then(|(before, own)| {

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::content::{Bag, WordSet};
-use crate::crawl::checks::{CONTESTED_FORMS, STILL_LOOKS};
+use crate::crawl::checks::CONTESTED_FORMS;
+use crate::crawl::checks::second_looks::STILL_LOOKS;
 use crate::crawl::evidence::evidence;
 use crate::crawl::learn::Asker;
 use crate::crawl::learner::{Learner, Mind, Said};
@@ -74,7 +75,7 @@ fn a_second_look_counts_once_for_all_audits_that_waited_for_it() {
             let waited = vec![audit_of(RuleId(1), page(0..300), page(0..340)); 8];
             state.note_looks(&waited, &Look::of(look, None));
             let checks = &state.checks;
-            let known = (checks.is_unknown(&page_of), checks.has_stood_still(&page_of));
+            let known = (checks.looks.is_unknown(&page_of), checks.looks.has_stood_still(&page_of));
             assert_eq!(known, *expected);
         }
     };
@@ -390,7 +391,7 @@ fn pages_that_each_have_words_of_their_own_in_their_text_are_pages_of_their_own(
     let versions = |text_of: fn(Fetched, Fetched) -> Fetched| {
         let holder = |of: u64| format!("http://a.example/d?id={of}&sid=1");
         let mut bench = Bench::new(&holder(0), done(version(0, 300), false));
-        (0..8).for_each(|_| bench.state.checks.looked_twice(&url(&holder(0)), true, 0));
+        (0..8).for_each(|_| bench.state.checks.looks.looked_twice(&url(&holder(0)), true, 0));
         for of in [1_000, 2_000, 3_000, 4_000] {
             let known = version(of, 300);
             bench.hold(&holder(of), done(known, false));
@@ -516,7 +517,7 @@ fn what_forms_say_for_good_tells_pages_apart_that_change_at_each_look() {
         };
         let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, "").shown, false));
         let site = url("http://a.example/");
-        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, 20));
+        (0..4).for_each(|_| bench.state.checks.looks.looked_twice(&site, false, 20));
         // Each page is asked for under its own address.
         bench.state.configured.dust.validate.looks_past_caches = false;
         for page in 1..20 {
@@ -559,12 +560,12 @@ fn what_differs_by_no_more_than_chance_agrees() {
     let agreed_after = |looks: usize, own: u64, changes_by: u32| {
         let mut bench = Bench::new("http://a.example/d?id=0", done(shown(0, 0, 0), false));
         let site = url("http://a.example/");
-        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, changes_by));
+        (0..4).for_each(|_| bench.state.checks.looks.looked_twice(&site, false, changes_by));
         let [first, last] = ["the text, red", "the text, blue"].map(WordSet::of_text);
         for _ in 0..looks {
             let rules = [bench.rules[0].id];
             let said = [first.clone(), last.clone()];
-            let lasts = bench.state.checks.note_lasting(&rules, &said, &last);
+            let lasts = bench.state.checks.compared.note_lasting(&rules, &said, &last);
             assert_eq!(lasts, Lasts::Little);
         }
         for page in 1..40 {
@@ -595,7 +596,7 @@ fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
     let counted = |lasts: Lasts, changes_by: u32| {
         let mut bench = Bench::new("http://a.example/p", done(known, false));
         let site = url("http://a.example/");
-        (0..4).for_each(|_| bench.state.checks.looked_twice(&site, false, changes_by));
+        (0..4).for_each(|_| bench.state.checks.looks.looked_twice(&site, false, changes_by));
         let told = audit_of(bench.rules[0].id, known, audited);
         bench.state.tell_audited(Audited { lasts, ..told }, None, bench.now).unwrap();
         bench.known()[0]
@@ -759,8 +760,8 @@ fn what_a_page_of_a_still_site_said_need_not_be_looked_at_again() {
             Bench::new("http://a.example/d?id=0", done(shown(0, 20, ("1", 0)).shown, false));
         let site = url("http://a.example/");
         (0..looks).for_each(|_| {
-            bench.state.checks.looked_twice(&site, true, 0);
-            bench.state.checks.words_at_two_looks(&site, true);
+            bench.state.checks.looks.looked_twice(&site, true, 0);
+            bench.state.checks.looks.words_at_two_looks(&site, true);
         });
         let mut asked = 0;
         for page in 1..9 {
