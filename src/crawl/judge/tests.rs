@@ -593,18 +593,29 @@ fn what_differs_by_no_more_than_chance_agrees() {
 fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
     let (known, audited) = (with_chance(60, 1), with_chance(45, 2));
     assert!(known.is_contradicted_by(audited));
-    let counted = |lasts: Lasts, changes_by: u32| {
+    let counted_after = |silent: usize, is_own: bool, lasts: Lasts, changes_by: u32| {
         let mut bench = Bench::new("http://a.example/p", done(known, false));
         let site = url("http://a.example/");
         (0..4).for_each(|_| bench.state.checks.looks.looked_twice(&site, false, changes_by));
+        let said = ["the fog", "the rain"].map(WordSet::of_text);
+        for _ in 0..silent {
+            let rules = [bench.rules[0].id];
+            bench.state.checks.compared.note_lasting(&rules, &said, &said[1]);
+        }
         let told = audit_of(bench.rules[0].id, known, audited);
-        bench.state.tell_audited(Audited { lasts, ..told }, None, bench.now).unwrap();
+        bench.state.tell_audited(Audited { lasts, is_own, ..told }, None, bench.now).unwrap();
         bench.known()[0]
     };
+    let counted = |lasts: Lasts, changes_by: u32| counted_after(0, true, lasts, changes_by);
     assert_eq!(counted(Lasts::Unknown, 100), (0, 1));
     assert_eq!(counted(Lasts::Little, 100), (0, 0));
     assert_eq!(counted(Lasts::Little, 40), (0, 1), "by more than looks do");
     assert_eq!(counted(Lasts::Own { is_page: false }, 100), (0, 1));
+    // A form that came before its page is not looked at twice, nor one of many that are silent.
+    let unknown = |silent, is_own| counted_after(silent, is_own, Lasts::Unknown, 100);
+    assert_eq!([unknown(0, false), unknown(8, true), unknown(7, true)], [(0, 0), (0, 0), (0, 1)]);
+    assert_eq!(counted_after(8, true, Lasts::Own { is_page: false }, 100), (0, 1));
+    assert_eq!(counted_after(8, false, Lasts::Unknown, 40), (0, 1), "by more than looks do");
 }
 
 /// Returns the wording of a page with these numbers.
