@@ -267,10 +267,10 @@ impl State {
         })
     }
 
-    /// Takes note of a page that was fetched only to measure rules, given whether its text was known
-    /// where it was. Returns true where its host, of which so much was fetched, is showing many
-    /// duplicates: as it would where there are no rules, so that with them no more of its links are
-    /// followed than without, and no fewer.
+    /// Takes note of a page that was fetched only to measure rules, given whether its text was
+    /// known where it was. Returns true where its host, of which so much was fetched, is showing
+    /// many duplicates: as it would where there are no rules, so that with them no more of its
+    /// links are followed than without, and no fewer.
     ///
     /// # Errors
     /// Returns what the database says.

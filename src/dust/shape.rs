@@ -38,10 +38,10 @@ pub(crate) enum Shape {
 /// Wrong rules for each true one before anything is known of a site: what precision the search has.
 pub(crate) const ODDS_WRONG: f64 = 0.02;
 
-/// The same for rules that exchange words, and for those that leave out a part of the path, exchange
-/// the extension of a name, or take a link for its page.
-/// Parameters begin with no doubt: 0.05 already would hide nothing of a repository shown at each
-/// commit, and what a parameter does in one place is asked in each.
+/// The same for rules that exchange words, and for those that leave out a part of the path,
+/// exchange the extension of a name, or take a link for its page. Parameters begin with no doubt:
+/// 0.05 already would hide nothing of a repository shown at each commit, and what a parameter does
+/// in one place is asked in each.
 const ODDS_WRONG_WORDS: f64 = 0.5;
 const ODDS_WRONG_PATH: f64 = 0.1;
 

@@ -106,7 +106,8 @@ impl Compared {
         rules.iter().all(|rule| self.agreed.contains_key(&(*rule, by)))
     }
 
-    /// Returns the pages of a rule of which forms agreed, and by what these differed from their key.
+    /// Returns the pages of a rule of which forms agreed, and by what these differed from their
+    /// key.
     pub(super) fn agreed_under(&self, rule: RuleId) -> BTreeMap<Fingerprint, &[u32]> {
         let of_rule = (rule, Fingerprint(0))..=(rule, Fingerprint(u128::MAX));
         let agreed = self.agreed.range(of_rule);
@@ -193,15 +194,15 @@ impl Compared {
         Some(if are_many { Finding::Failed } else { Finding::Unclear })
     }
 
-    /// Returns true where it says something that a page shows something else of this kind beside its
-    /// text than the one that these rules make it.
+    /// Returns true where it says something that a page shows something else of this kind beside
+    /// its text than the one that these rules make it.
     pub(super) fn asks_beside(&self, rules: &[RuleId], kind: usize) -> bool {
         self.beside.get(rules).is_none_or(|known| known[kind].is_worth_a_look())
     }
 
-    /// Counts a page with the words of the one that these rules make it, given with its key, in what
-    /// the two differ beside their text, and of which kinds its site always shows the same. Returns
-    /// what that says, if it says something.
+    /// Counts a page with the words of the one that these rules make it, given with its key, in
+    /// what the two differ beside their text, and of which kinds its site always shows the same.
+    /// Returns what that says, if it says something.
     pub(super) fn note_beside(
         &mut self,
         rules: &[RuleId],
@@ -219,8 +220,8 @@ impl Compared {
         said.reduce(|one, other| if other == Finding::Failed { other } else { one })
     }
 
-    /// Returns true for an audit by these rules whose form, which differs so far, is to be looked at
-    /// once more.
+    /// Returns true for an audit by these rules whose form, which differs so far, is to be looked
+    /// at once more.
     pub(super) fn looks_at_form(&mut self, rules: &[RuleId], distance: Distance) -> bool {
         self.lasting_of(rules).asks(distance)
     }

@@ -82,8 +82,8 @@ enum Why {
     Proves,
     /// Since it was told to be fetched: what is known by then about rules is not asked again.
     Told,
-    /// The same of one by which a rule in force is measured before the crawl ends: there are at most
-    /// [`MEASURED_MAX`] of each.
+    /// The same of one by which a rule in force is measured before the crawl ends: there are at
+    /// most [`MEASURED_MAX`] of each.
     Measures,
     /// It was drawn as one by which a proved rule is measured, which holds however much is hidden
     /// until its turn comes.
@@ -257,9 +257,9 @@ impl Checks {
     }
 
     /// Returns true where what a URL shows is no evidence of a trap: it is one of so few by which
-    /// its rules are measured that they cannot be what keeps the crawl going. A page with too little
-    /// text to be compared with another checks nothing that is not proved, and so may have no end.
-    /// Asked once for each.
+    /// its rules are measured that they cannot be what keeps the crawl going. A page with too
+    /// little text to be compared with another checks nothing that is not proved, and so may have
+    /// no end. Asked once for each.
     pub(in crate::crawl) fn samples(&mut self, url: Fingerprint, is_thin: bool) -> bool {
         let Some(check) = self.awaited.get(&url) else { return false };
         if check.why == Why::Measures {

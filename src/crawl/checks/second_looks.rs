@@ -48,9 +48,8 @@ const DIFFERS: f64 = 1.25;
 /// Second looks at which pages of a site have shown the same, after which it is taken to do so.
 const KEPT_MIN: u32 = 2;
 
-/// The sum from where on pages of one path are judged apart from the others of their site, while
-/// few looks are not needed for what all of it does; and the one up to which their own looks say
-/// that they are among those that stand still.
+/// The sum from where on pages of one path are judged apart from the others of their site; and the
+/// one up to which their own looks say that they are among those that stand still.
 const APART_MIN: i32 = 4;
 const AMONG_STILL_MAX: i32 = -2;
 
@@ -445,8 +444,8 @@ mod tests {
         assert!((1..14).contains(&looked), "{looked} of 64 are looked at all the same");
     }
 
-    /// A name and a clock on each page were the same at two of three looks, and so each audit of the
-    /// site took a second look.
+    /// A name and a clock on each page were the same at two of three looks, and so each audit of
+    /// the site took a second look.
     #[test]
     fn a_site_between_both_is_taken_to_change_after_some_looks() {
         let mut looks = SecondLooks::default();
