@@ -4,6 +4,7 @@ use super::site_model::Reader;
 use super::trap::{Level, Transition, TrapSettings};
 
 /// How much a page counts as a repeat: for being slowed and put last, and for being parked.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Weight {
     /// The page has text that was not known.
     pub(super) is_new: bool,

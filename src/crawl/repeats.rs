@@ -270,7 +270,7 @@ impl State {
     /// Takes note of a page that was fetched only to measure rules, given whether its text was
     /// known where it was. Returns true where its host, of which so much was fetched, is showing
     /// many duplicates: as it would where there are no rules, so that with them no more of its
-    /// links are followed than without, and no fewer.
+    /// links are followed than without.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -280,11 +280,12 @@ impl State {
         known_by_audit: Option<bool>,
         pages: &HostPages,
     ) -> Result<bool, DbError> {
-        let content = &mut self.texts.of(&self.db, &url.host())?.content;
+        let held = self.texts.of(&self.db, &url.host())?;
         if let Some(is_known) = known_by_audit {
-            content.note_audit(is_known);
+            held.content.note_audit(is_known);
+            held.unsaved += 1;
         }
-        Ok(pages.fetched >= STALE_PAGES_MIN && content.shows_known_texts(STALE_SHARE, pages))
+        Ok(pages.fetched >= STALE_PAGES_MIN && held.content.shows_known_texts(STALE_SHARE, pages))
     }
 
     /// Takes note of a payload that has no text to be judged, such as a photograph: where no other

@@ -451,7 +451,7 @@ impl State {
             let (fetched, known) = (record.done, record.duplicates);
             pages = HostPages { fetched, known, queued: record.queued };
         })?;
-        let known_by_audit = admitted.is_audit.then_some(repeats);
+        let known_by_audit = (admitted.is_audit && facts.analysis.is_some()).then_some(repeats);
         standing.repeats |= self.shows_known_texts(&waiting.url, known_by_audit, &pages)?;
         self.counters.duplicates += u64::from(repeats);
         if let Some(junk) = &facts.junk {

@@ -61,7 +61,10 @@ impl Shape {
     /// Returns what a rule changes.
     pub(crate) fn of(rule: &RuleKind) -> Shape {
         match rule {
-            RuleKind::Substring { from, to, .. } => Shape::of_substring(from, to),
+            RuleKind::Substring { from, to, at_end, .. } => match Shape::of_substring(from, to) {
+                Shape::Words if *at_end && is_extension(from) && is_extension(to) => Shape::Path,
+                shape => shape,
+            },
             RuleKind::DropParameter { value: None, .. } => Shape::Parameter,
             RuleKind::SetParameter { .. } => Shape::Words,
             // A parameter without a value says no more than none.
@@ -92,7 +95,6 @@ impl Shape {
             (false, false) if a.len() == b.len() && a.iter().zip(&b).all(is_same) => {
                 Shape::Spelling
             }
-            (false, false) if is_extension(from) && is_extension(to) => Shape::Path,
             (false, false) => Shape::Words,
             (true, true) => Shape::Spelling,
             // Where a query is, what is left out is of it.
@@ -104,11 +106,13 @@ impl Shape {
     }
 }
 
-/// Returns true for what ends a name and tells how the thing of that name is shown: one thing has
-/// several, as `.html` and `.print`.
+/// Returns true for what tells at the end of a name how the thing of that name is shown: one thing
+/// has several, as `.html` and `.print`. Shorter ones are languages and versions.
 fn is_extension(piece: &str) -> bool {
     let name = piece.strip_prefix('.').unwrap_or_default();
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    name.len() >= 3
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && name.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// Returns the words of a piece of a URL; an escape stands between words.
@@ -215,7 +219,13 @@ mod tests {
         check("/labs/optics/", "/optics/", Shape::Path);
         check("?revcount=7", "", Shape::Value);
         check("/", "", Shape::Spelling);
-        check(".print", ".html", Shape::Path);
-        check("/a.print", "/b.html", Shape::Words);
+        let ends = |from: &str, to: &str, at_end: bool| {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            Shape::of(&RuleKind::Substring { from, to, at_start: false, at_end })
+        };
+        assert_eq!(ends(".print", ".html", true), Shape::Path);
+        let words = [("/a.print", "/b.html"), (".en", ".de"), (".101", ".102")];
+        assert!(words.iter().all(|(from, to)| ends(from, to, true) == Shape::Words));
+        assert_eq!(ends(".print", ".html", false), Shape::Words);
     }
 }

@@ -39,8 +39,8 @@
 //! has stood still, or grown, over as many repeats as the host had new texts, nor while it falls by
 //! every second of them: an address more is a fetch, a host parked wrongly is its text. A demand to
 //! log in, to which the server sends whoever asks for something else or which names the page that
-//! is shown afterwards, has nothing to lose: it counts for four repeats, so that a section of
-//! nothing else is parked after 27, and is parked all the same.
+//! is shown afterwards, has nothing to lose: in its section it counts for four repeats, so that one
+//! of nothing else is parked after 27, and is parked all the same.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
@@ -510,6 +510,8 @@ impl HostTrap {
             let change = track.credit(settings);
             changes.extend(change.map(|change| Transition { section: Some(found_in), ..change }));
         }
+        // A part of nothing but demands has nothing to lose; the host around it has.
+        let weight = Weight { drought: weight.drought.min(1.0), ..weight };
         changes.extend(self.whole.add(&weight, !suspect, settings));
         changes
     }

@@ -202,6 +202,10 @@ fn a_wall_that_pages_are_sent_to_is_parked_though_ever_fewer_wait() {
         })
     };
     assert_eq!((after(true), after(false)), (Some(26), None));
+    // Three sections with some each are no reason to leave the host.
+    let mut host = HostTrap::default();
+    run(&mut host, 36, |n| (Some(n % 3 + 1), Brought { walled: true, junk: true, ..repeat(0) }));
+    assert!(host.level(None) < Level::Parked && host.level(Some(1)) < Level::Parked);
 }
 
 #[test]

@@ -7,8 +7,8 @@
 //! One site has pages that change at each look and others that never do, as a program's answers
 //! beside files. Of the looks at all of it most are at the ones or the others, and say nothing of
 //! the rest: what is looked at most would make a page that changes another page, or one that does
-//! not the same. So pages of one path, but for its numbers, that have changed at their looks are
-//! judged by these, and the others by all looks but these.
+//! not the same. So where pages of one path, but for its numbers, have changed at their looks, the
+//! pages of each path are judged by their own, as far as their words go.
 
 use std::collections::HashMap;
 
@@ -53,7 +53,8 @@ const KEPT_MIN: u32 = 2;
 const APART_MIN: i32 = 4;
 const AMONG_STILL_MAX: i32 = -2;
 
-/// Sites of which it is known whether their pages change at each look, and paths of each.
+/// Sites of which it is known whether their pages change at each look, and paths of each, 40 bytes
+/// a path.
 const SITES_MAX: usize = 10_000;
 const PATHS_MAX: usize = 32;
 
@@ -97,6 +98,8 @@ struct OfSite {
     /// Of those of each path, up to [`PATHS_MAX`], and of those beyond it.
     paths: Vec<(u64, Restless)>,
     others: Restless,
+    /// Looks at words since the last at which some had changed.
+    still_looks: u32,
     /// Whether second looks show the same parts.
     parts: Steadiness,
     /// Whether they show the same of each kind beside the text.
@@ -105,31 +108,39 @@ struct OfSite {
 
 impl OfSite {
     fn looked_twice(&mut self, path: u64, is_stable: bool, words: u32) {
-        let place = self.paths.iter().position(|(known, _)| *known == path);
-        let of_path = match place {
-            Some(place) => &mut self.paths[place].1,
-            None if self.paths.len() < PATHS_MAX => {
-                &mut self.paths.push_mut((path, Restless::default())).1
-            }
-            None => &mut self.others,
-        };
-        of_path.looked_twice(is_stable, words);
         self.all.looked_twice(is_stable, words);
+        self.of_path_mut(path).looked_twice(is_stable, words);
+    }
+
+    /// Returns the place of a path. One that was looked at once makes room for it, as names of
+    /// things do of which each has one page.
+    fn of_path_mut(&mut self, path: u64) -> &mut Restless {
+        if let Some(place) = self.paths.iter().position(|(known, _)| *known == path) {
+            return &mut self.paths[place].1;
+        }
+        if self.paths.len() >= PATHS_MAX {
+            let Some(place) = self.paths.iter().position(|(_, of)| of.looks <= 1) else {
+                return &mut self.others;
+            };
+            let (_, gone) = self.paths.swap_remove(place);
+            self.others.looked_twice(gone.sum < 0, gone.words);
+        }
+        &mut self.paths.push_mut((path, Restless::default())).1
     }
 
     /// Returns what is known of the pages of a path.
     fn of(&self, path: u64) -> Restless {
         let own = self.paths.iter().find(|(known, _)| *known == path).map(|(_, own)| *own);
-        let of_paths = || self.paths.iter().map(|(_, of)| of).chain([&self.others]);
+        let own = own.or_else(|| (self.others.looks > 0).then_some(self.others));
+        let mut of_paths = self.paths.iter().map(|(_, of)| of).chain([&self.others]);
+        let is_mixed = of_paths.any(|of| of.is_apart());
         match own {
-            Some(own) if own.is_apart() && (own.changes() || !self.all.changes()) => own,
-            Some(own) if own.sum <= AMONG_STILL_MAX => {
-                let still = of_paths().filter(|of| !of.is_apart());
-                still.fold(Restless::default(), |all, of| all.with(*of))
-            }
+            Some(own) if own.changes() || own.is_apart() && !self.all.changes() => own,
+            Some(own) if is_mixed && own.sum <= AMONG_STILL_MAX => own,
             // What is looked at most may say nothing of a path that hardly was.
-            _ if !self.all.changes() && of_paths().any(Restless::is_apart) => {
-                Restless { words: self.all.words, ..Restless::default() }
+            own if is_mixed && !self.all.changes() => {
+                let looks = own.map_or(0, |own| own.looks);
+                Restless { words: self.all.words, looks, ..Restless::default() }
             }
             _ => self.all,
         }
@@ -148,8 +159,6 @@ struct Restless {
     squares: u64,
     /// Looks of which those are.
     looks: u32,
-    /// Looks at words since the last at which some had changed.
-    still_looks: u32,
 }
 
 impl Restless {
@@ -162,25 +171,13 @@ impl Restless {
         self.looks += 1;
     }
 
-    /// Returns what is known of these pages and others.
-    fn with(self, others: Restless) -> Restless {
-        Restless {
-            sum: (self.sum + others.sum).clamp(2 * STEADY_MAX, 2 * RESTLESS_MIN),
-            words: self.words.max(others.words),
-            all_words: self.all_words + others.all_words,
-            squares: self.squares.saturating_add(others.squares),
-            looks: self.looks + others.looks,
-            still_looks: self.still_looks + others.still_looks,
-        }
-    }
-
     /// Returns true where these pages are judged apart from the others of their site.
     fn is_apart(&self) -> bool {
-        self.sum >= APART_MIN
+        self.sum >= APART_MIN || self.changes()
     }
 
     /// Returns true where these pages are taken to change at each look.
-    fn changes(self) -> bool {
+    fn changes(&self) -> bool {
         let is_undecided = self.looks >= UNDECIDED_LOOKS && self.sum > STEADY_FOR_DISTRUSTED;
         self.sum >= RESTLESS_MIN || is_undecided
     }
@@ -258,7 +255,9 @@ impl SecondLooks {
     /// anything else, so that it need not be looked at again what one says; but for some pages.
     pub(in crate::crawl) fn never_changes(&self, url: &CrawlUrl) -> bool {
         let known = self.sites.get(&url.site());
-        !is_looked_at_twice(url) && known.is_some_and(|known| known.all.still_looks >= STILL_LOOKS)
+        let is_still =
+            |known: &OfSite| known.still_looks >= STILL_LOOKS && !known.of(path_of(url)).is_apart();
+        !is_looked_at_twice(url) && known.is_some_and(is_still)
     }
 
     /// Returns true where the pages of a URL's site that were looked at twice have hardly changed:
@@ -334,22 +333,21 @@ impl SecondLooks {
     /// Notes whether a page was the same, word for word, at a second look, and if not, by how many
     /// words it was another.
     pub(in crate::crawl) fn looked_twice(&mut self, url: &CrawlUrl, is_stable: bool, words: u32) {
-        if let Some(known) = self.restless_of(url) {
+        if let Some(known) = self.of_site_mut(url) {
             known.looked_twice(path_of(url), is_stable, words);
         }
     }
 
     /// Notes whether a page that has a text was the same to the word at a second look.
     pub(in crate::crawl) fn words_at_two_looks(&mut self, url: &CrawlUrl, are_same: bool) {
-        if let Some(known) = self.restless_of(url) {
-            let all = &mut known.all;
-            all.still_looks = if are_same { all.still_looks.saturating_add(1) } else { 0 };
+        if let Some(known) = self.of_site_mut(url) {
+            known.still_looks = if are_same { known.still_looks.saturating_add(1) } else { 0 };
         }
     }
 
     /// Notes whether a page showed the same parts at a second look.
     pub(in crate::crawl) fn parts_at_two_looks(&mut self, url: &CrawlUrl, is_stable: bool) {
-        if let Some(known) = self.restless_of(url) {
+        if let Some(known) = self.of_site_mut(url) {
             known.parts.note(is_stable);
         }
     }
@@ -361,7 +359,7 @@ impl SecondLooks {
         kind: usize,
         is_stable: bool,
     ) {
-        if let Some(known) = self.restless_of(url) {
+        if let Some(known) = self.of_site_mut(url) {
             known.beside[kind].note(is_stable);
         }
     }
@@ -385,7 +383,7 @@ impl SecondLooks {
     }
 
     /// Returns what is known of a URL's site; `None` where too many others are.
-    fn restless_of(&mut self, url: &CrawlUrl) -> Option<&mut OfSite> {
+    fn of_site_mut(&mut self, url: &CrawlUrl) -> Option<&mut OfSite> {
         let site = url.site();
         if self.sites.len() >= SITES_MAX && !self.sites.contains_key(&site) {
             return None;
@@ -502,10 +500,46 @@ mod tests {
             }
         }
         assert_eq!(looks.sites.values().map(|of| of.paths.len()).max(), Some(PATHS_MAX));
-        assert!(
-            looks.stands_still(&url("http://a.example/z/x")),
-            "what is beyond them is there too"
-        );
+    }
+
+    /// Of names that have one page each none is known, and all of them together are.
+    #[test]
+    fn pages_with_paths_of_their_own_are_known_by_each_other() {
+        let mut looks = SecondLooks::default();
+        let name = |n: u32| char::from_u32(u32::from('a') + n % 26).unwrap_or('a');
+        let of = |n: u32| url(&format!("http://a.example/{}/{}{}", name(n), name(n / 26), name(n)));
+        let answer = url("http://a.example/cgi/pub");
+        for n in 0..200 {
+            looks.looked_twice(&of(n), true, 0);
+            if n % 20 == 0 {
+                looks.looked_twice(&answer, false, 30);
+            }
+        }
+        assert!(looks.change(&answer));
+        let unseen = url("http://a.example/unseen/name");
+        assert!(looks.stands_still(&unseen) && !looks.is_unknown(&unseen));
+        // What changes at each third look is in doubt for so many looks, and then known.
+        let third = url("http://a.example/third");
+        let mut unknown = 0;
+        for n in 0..UNDECIDED_LOOKS {
+            unknown += u32::from(looks.is_unknown(&third));
+            looks.looked_twice(&third, n % 3 != 0, 4);
+        }
+        assert!(unknown > 0 && looks.change(&third) && looks.changes_by(&third) == 4, "{unknown}");
+    }
+
+    /// A dozen names that had changed once each made files that never do pages that change.
+    #[test]
+    fn paths_that_were_hardly_looked_at_say_nothing_of_others() {
+        let mut looks = SecondLooks::default();
+        let file = |n: u32| url(&format!("http://a.example/file/{n}"));
+        (0..108).for_each(|n| looks.looked_twice(&file(n), true, 0));
+        for name in 'a'..='l' {
+            looks.looked_twice(&url(&format!("http://a.example/{name}")), false, 30);
+            looks.looked_twice(&file(1), true, 0);
+            looks.looked_twice(&file(2), true, 0);
+        }
+        assert!(looks.stands_still(&file(2)) && !looks.change(&file(2)));
     }
 
     #[test]

@@ -38,9 +38,8 @@ const LOOKS_MAX: u32 = 32;
 const AWAITED_MAX: usize = 64;
 const OF_SITE_MAX: usize = 8;
 
-/// Forms that say nothing of their own at two looks, after which words alone refute nothing: before
-/// then, each that differs by far more than looks do is looked at itself.
-const SILENT_MIN: u32 = LOOKS_MAX / 4;
+/// Forms that say nothing of their own at two looks, after which words alone refute nothing.
+const SILENT_MIN: u32 = LOOKS_MAX / 2;
 
 /// What is known of what forms say under the same rules.
 #[derive(Debug, Default)]

@@ -613,9 +613,9 @@ fn a_form_that_says_nothing_for_good_is_not_refuted_by_chance() {
     assert_eq!(counted(Lasts::Own { is_page: false }, 100), (0, 1));
     // A form that came before its page is not looked at twice, nor one of many that are silent.
     let unknown = |silent, is_own| counted_after(silent, is_own, Lasts::Unknown, 100);
-    assert_eq!([unknown(0, false), unknown(8, true), unknown(7, true)], [(0, 0), (0, 0), (0, 1)]);
-    assert_eq!(counted_after(8, true, Lasts::Own { is_page: false }, 100), (0, 1));
-    assert_eq!(counted_after(8, false, Lasts::Unknown, 40), (0, 1), "by more than looks do");
+    assert_eq!([unknown(0, false), unknown(16, true), unknown(15, true)], [(0, 0), (0, 0), (0, 1)]);
+    assert_eq!(counted_after(16, true, Lasts::Own { is_page: false }, 100), (0, 1));
+    assert_eq!(counted_after(16, false, Lasts::Unknown, 40), (0, 1), "by more than looks do");
 }
 
 /// Returns the wording of a page with these numbers.
