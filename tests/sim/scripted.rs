@@ -275,7 +275,7 @@ async fn the_wall_that_items_lead_to_is_left_out_in_time_and_the_items_are_not()
         all.filter(|url| crawled.fetches(url) == 1).count()
     };
     assert_eq!((once("item", 400), once("open", 40)), (400, 40));
-    assert!((100..160).contains(&of("/login?")), "{} of 400", of("/login?"));
+    assert!((27..60).contains(&of("/login?")), "{} of 400", of("/login?"));
 }
 
 /// The plain form was suppressed in favour of a URL that waited, and that redirected to it.
