@@ -40,7 +40,8 @@
 //! every second of them: an address more is a fetch, a host parked wrongly is its text. A demand to
 //! log in, to which the server sends whoever asks for something else or which names the page that
 //! is shown afterwards, has nothing to lose: in its section it counts for four repeats, so that one
-//! of nothing else is parked after 27, and is parked all the same.
+//! of nothing else is parked after 27, and none drifts upwards where one page in seven is new; and
+//! it is parked all the same.
 //!
 //! Sections (by first path segment) are judged on their own, and a section under suspicion no
 //! longer counts against the host: a calendar does not park the archive around it. The host's own
