@@ -20,7 +20,7 @@ use super::fetched::{Fetched, agreement};
 use super::pairs::FORGIVES_AFTER;
 use super::proven::{Places, places};
 use super::rule::{RuleId, RuleState};
-use super::shape::{ODDS_WRONG, POOLED, ShapeRecords};
+use super::shape::{ODDS_WRONG, POOLED};
 use super::validate::{Finding, Settings};
 use crate::clock::Timestamp;
 use crate::url::{CrawlUrl, Site};
@@ -135,7 +135,60 @@ impl Doubts {
     }
 }
 
+/// What all rules of an audit hear of it.
+struct Heard<'a> {
+    url: &'a CrawlUrl,
+    key: &'a CrawlUrl,
+    /// Where the URL lies.
+    here: Places,
+    /// What its key's page had shown.
+    shown: Fetched,
+    /// The document that it is.
+    document: u64,
+    finding: Finding,
+    /// The rule that is blamed, if it failed.
+    blamed: Option<RuleId>,
+    /// Pairs that have agreed where it lies for a rule that is above suspicion beside that one.
+    least_above: Option<u32>,
+    /// It failed, and one rule alone led to its key.
+    alone: bool,
+    /// It failed, and the key was made before a rule in force was refused where it lies: that says
+    /// nothing of a rule on trial beside it.
+    is_explained: bool,
+}
+
+/// How far a rule is trusted for what is known of others.
+#[derive(Clone, Copy)]
+struct Trusted {
+    /// What agreed elsewhere, in pairs.
+    pooled: u32,
+    /// The odds that a rule like it is wrong.
+    odds: f64,
+}
+
 impl Entry {
+    /// Counts an audit where the rule is in force, in a place that is new to it or not; returns
+    /// true if it proves the rule in such a place, or for a value that was not proved.
+    fn counts(&mut self, heard: &Heard<'_>, is_new_place: bool) -> bool {
+        self.audit.alone += u32::from(heard.alone);
+        match heard.finding {
+            Finding::Same => self.rule.evidence.audits_same += 1,
+            Finding::Failed => self.rule.evidence.audits_failed += 1,
+            Finding::Unclear => {}
+        }
+        if heard.finding != Finding::Same {
+            return false;
+        }
+        let counts = self.pairs.counts(heard.document);
+        let Some(proven) = &mut self.proven else { return false };
+        if !counts && !proven.is_new(heard.url, &heard.here) {
+            return false;
+        }
+        let is_news = is_new_place || proven.lacks_value_of(heard.url);
+        proven.add(heard.url, &heard.here);
+        is_news
+    }
+
     /// Takes the rule out of force in some places where a document showed that it fails; in others
     /// it must prove itself in each. Where it is blamed, it is counted how often it does.
     fn refuse(&mut self, places: &[u64], blamed_by: Option<u64>) {
@@ -234,133 +287,161 @@ impl RuleBook {
             self.miner.set_apart(url, key);
         }
         self.entries.count();
-        let records = self.entries.records();
-        let document = self.witness(url, shown);
-        let priors = rules.iter().map(|id| {
-            let odds = self
-                .entries
-                .get(*id)
-                .map_or(ODDS_WRONG, |e| records.odds_wrong(&e.rule, e.doubted));
-            (self.agreed_elsewhere(*id) / POOLED, odds)
-        });
-        let priors: Vec<(u32, f64)> = priors.collect();
-        let has_failed = finding == Finding::Failed;
-        let here = places(url, key, self.items_of(&url.site()));
-        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here), records)).flatten();
-        let least_above = blamed
-            .and_then(|id| self.entries.get(id))
-            .map(|entry| ABOVE_SUSPICION * entry.agreed_for(url, &here).max(ABOVE_AT_LEAST));
-        let alone = has_failed && self.hiding(rules).count() == 1;
-        // The key was made before a rule in force was refused here: that it led to another page
-        // says nothing of a rule on trial beside it.
-        let is_explained = has_failed
-            && self
-                .hiding(rules)
-                .any(|entry| entry.rule.state == RuleState::Enforced && entry.is_refused_in(&here));
-        if has_failed {
-            let is_link = |id: &RuleId| {
-                self.entries.get(*id).is_some_and(|entry| entry.rule.rule.is_self_link())
-            };
-            if rules.iter().any(is_link) {
-                self.doubt_due.insert(url.site());
-            }
-            let blamed = blamed.map(|id| id.to_string());
-            let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
-            tracing::debug!(%url, %key, ?rules, blamed, "a form is another page than its rules say");
+        let heard = self.heard(rules, (url, key), (shown, finding));
+        let trusts: Vec<Trusted> = rules.iter().map(|id| self.trusted(*id)).collect();
+        if finding == Finding::Failed {
+            self.note_failure(rules, &heard);
         }
-        for (id, (pooled, odds)) in rules.iter().zip(priors) {
-            let Some(entry) = self.entries.get_mut(*id) else { continue };
-            if self.by_pairs && entry.rule.state == RuleState::Shadow {
-                let finding = if is_explained { Finding::Unclear } else { finding };
-                self.pair_result(*id, (url, key), (document, finding), now);
-                continue;
+        for (id, trusted) in rules.iter().zip(trusts) {
+            self.hear(*id, trusted, &heard, now);
+        }
+    }
+
+    /// Returns what all rules of an audit are to hear of it.
+    fn heard<'a>(
+        &self,
+        rules: &[RuleId],
+        (url, key): (&'a CrawlUrl, &'a CrawlUrl),
+        (shown, finding): (Fetched, Finding),
+    ) -> Heard<'a> {
+        let here = places(url, key, self.items_of(&url.site()));
+        let has_failed = finding == Finding::Failed;
+        let is_refused =
+            |entry: &Entry| entry.rule.state == RuleState::Enforced && entry.is_refused_in(&here);
+        let is_explained = has_failed && self.hiding(rules).any(is_refused);
+        let blamed = has_failed.then(|| self.most_suspect(rules, (url, &here))).flatten();
+        let blamed = blamed.map(|entry| {
+            let agreed = entry.agreed_for(url, &here).max(ABOVE_AT_LEAST);
+            (entry.rule.id, ABOVE_SUSPICION * agreed)
+        });
+        Heard {
+            document: self.witness(url, shown),
+            alone: has_failed && self.hiding(rules).count() == 1,
+            blamed: blamed.map(|(id, _)| id),
+            least_above: blamed.map(|(_, least)| least),
+            url,
+            key,
+            here,
+            shown,
+            finding,
+            is_explained,
+        }
+    }
+
+    /// Returns how far a rule is trusted for what is known of others.
+    fn trusted(&self, id: RuleId) -> Trusted {
+        let records = self.entries.records();
+        let odds = self.entries.get(id).map(|entry| records.odds_wrong(&entry.rule, entry.doubted));
+        Trusted { pooled: self.agreed_elsewhere(id) / POOLED, odds: odds.unwrap_or(ODDS_WRONG) }
+    }
+
+    fn note_failure(&mut self, rules: &[RuleId], heard: &Heard<'_>) {
+        let Heard { url, key, .. } = heard;
+        let mut entries = rules.iter().filter_map(|id| self.entries.get(*id));
+        if entries.any(|entry| entry.rule.rule.is_self_link()) {
+            self.doubt_due.insert(url.site());
+        }
+        let blamed = heard.blamed.map(|id| id.to_string());
+        let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+        tracing::debug!(%url, %key, ?rules, blamed, "a form is another page than its rules say");
+    }
+
+    /// Lets a rule hear of an audit, as its state has it.
+    fn hear(&mut self, id: RuleId, trusted: Trusted, heard: &Heard<'_>, now: Timestamp) {
+        let Some(entry) = self.entries.get(id) else { return };
+        match entry.rule.state {
+            RuleState::Shadow if self.by_pairs => {
+                let finding = if heard.is_explained { Finding::Unclear } else { heard.finding };
+                self.pair_result(id, (heard.url, heard.key), (heard.document, finding), now);
             }
-            if entry.rule.state != RuleState::Enforced {
-                continue;
-            }
-            if let Some(place) = here.iter().find(|place| entry.refused.contains(place)) {
-                let is_blamed = blamed == Some(*id);
-                if entry.is_acquitted_in((url, &here), (document, finding), is_blamed) {
-                    self.stale.insert(entry.rule.site.clone());
-                    self.doubt_due.insert(entry.rule.site.clone());
-                    continue;
+            RuleState::Enforced => {
+                match heard.here.iter().find(|place| entry.refused.contains(place)).copied() {
+                    Some(place) => self.hear_where_refused(id, place, heard, now),
+                    None => self.hear_in_force(id, trusted, heard, now),
                 }
-                let excuse = entry.excuses.get_mut(place).filter(|known| !known.failed.is_empty());
-                if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
-                    entry.audit.blamed += 1;
-                    if entry.costs_more_than_it_saves(&self.settings.validate) {
-                        self.retire(
-                            *id,
-                            "it fails now and then, in no part more than elsewhere",
-                            now,
-                        );
-                    }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets a rule hear of an audit in a place where it is out of force.
+    fn hear_where_refused(&mut self, id: RuleId, place: u64, heard: &Heard<'_>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let (document, finding) = (heard.document, heard.finding);
+        let pair = (heard.url, &heard.here);
+        if entry.is_acquitted_in(pair, (document, finding), heard.blamed == Some(id)) {
+            self.stale.insert(entry.rule.site.clone());
+            self.doubt_due.insert(entry.rule.site.clone());
+            return;
+        }
+        let excuse = entry.excuses.get_mut(&place).filter(|known| !known.failed.is_empty());
+        if excuse.is_some_and(|excuse| excuse.is_voided_by(document, finding)) {
+            entry.audit.blamed += 1;
+            if entry.costs_more_than_it_saves(&self.settings.validate) {
+                self.retire(id, "it fails now and then, in no part more than elsewhere", now);
+            }
+        }
+    }
+
+    /// Lets a rule hear of an audit where it is in force.
+    fn hear_in_force(&mut self, id: RuleId, trusted: Trusted, heard: &Heard<'_>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let (url, here) = (heard.url, &heard.here);
+        let share = |entry: &Entry| {
+            let agreed = entry.agreed_for(url, here).saturating_add(trusted.pooled);
+            self.settings.validate.share_after(agreed, trusted.odds)
+        };
+        let before = share(entry);
+        let new = entry.proven.as_ref().map_or_else(Vec::new, |p| p.unproved_in(here));
+        let is_news = entry.counts(heard, !new.is_empty());
+        // Published in steps: a share that is a little too large costs a fetch or two.
+        if is_news || self.by_pairs && share(entry) < before {
+            self.stale.insert(entry.rule.site.clone());
+        }
+        let is_blamed = heard.blamed == Some(id);
+        if !new.is_empty() {
+            // A place in which the rule was not proved: there it may fail and hold elsewhere. So
+            // may each of several: lists were lost where only the most suspect one was refused.
+            if heard.finding == Finding::Failed {
+                entry.refuse(&new, is_blamed.then_some(heard.document));
+                self.stale.insert(entry.rule.site.clone());
+                if is_blamed && entry.refused.len() > entry.refused_max() {
+                    self.retire(id, "it fails in many places", now);
                 }
-                continue;
             }
-            let share = |entry: &Entry| {
-                let agreed = entry.agreed_for(url, &here).saturating_add(pooled);
-                self.settings.validate.share_after(agreed, odds)
-            };
-            let before = share(entry);
-            entry.audit.alone += u32::from(alone);
-            match finding {
-                Finding::Same => entry.rule.evidence.audits_same += 1,
-                Finding::Failed => entry.rule.evidence.audits_failed += 1,
-                Finding::Unclear => {}
-            }
-            let new = entry.proven.as_ref().map_or_else(Vec::new, |p| p.unproved_in(&here));
-            let counts = finding == Finding::Same && entry.pairs.counts(document);
-            let mut is_news = false;
-            if let Some(proven) = &mut entry.proven
-                && finding == Finding::Same
-                && (counts || proven.is_new(url, &here))
-            {
-                is_news = !new.is_empty() || proven.lacks_value_of(url);
-                proven.add(url, &here);
-            }
-            // Published in steps: a share that is a little too large costs a fetch or two.
-            if is_news || self.by_pairs && share(entry) < before {
-                self.stale.insert(entry.rule.site.clone());
-            }
-            if !new.is_empty() {
-                // A place in which the rule was not proved: there it may fail and hold elsewhere.
-                // So may each of several: lists were lost where only the most suspect one was
-                // refused.
-                if finding == Finding::Failed {
-                    let is_blamed = blamed == Some(*id);
-                    entry.refuse(&new, is_blamed.then_some(document));
-                    self.stale.insert(entry.rule.site.clone());
-                    if is_blamed && entry.refused.len() > entry.refused_max() {
-                        self.retire(*id, "it fails in many places", now);
-                    }
-                }
-                continue;
-            }
-            if self.by_pairs && blamed == Some(*id) && entry.gives_up_part(&here, document) {
-                self.stale.insert(entry.rule.site.clone());
-                continue;
-            }
-            let doubted = entry.audit.sum > 0.0;
-            // Where several rules led to a wrong key, all are doubted but those for which far more
-            // pairs speak than for the most suspect one, which is blamed.
-            entry.audit.blamed += u32::from(blamed == Some(*id));
-            let is_above = blamed != Some(*id)
-                && least_above.is_some_and(|least| entry.agreed_for(url, &here) >= least);
-            let heard = if has_failed && is_above { Finding::Unclear } else { finding };
-            let settings = &self.settings.validate;
-            let broken = entry.audit.record(heard, document, settings);
-            let broken = broken || entry.costs_more_than_it_saves(settings);
-            if self.by_pairs && blamed == Some(*id) && !broken {
-                let (url, key) = (url.clone(), key.clone());
-                self.doubts.add(Failure { rule: *id, url, key, known: shown });
-            }
-            if doubted != (entry.audit.sum > 0.0) {
-                self.stale.insert(entry.rule.site.clone());
-            }
-            if broken {
-                self.retire(*id, "audits no longer agree", now);
-            }
+        } else if self.by_pairs && is_blamed && entry.gives_up_part(here, heard.document) {
+            self.stale.insert(entry.rule.site.clone());
+        } else {
+            self.doubt(id, heard, now);
+        }
+    }
+
+    /// Counts an audit for a rule where that was proved, or against it, and retires one that is
+    /// broken.
+    fn doubt(&mut self, id: RuleId, heard: &Heard<'_>, now: Timestamp) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let is_blamed = heard.blamed == Some(id);
+        let was_doubted = entry.audit.sum > 0.0;
+        entry.audit.blamed += u32::from(is_blamed);
+        // Where several rules led to a wrong key, all are doubted but those for which far more
+        // pairs speak than for the most suspect one, which is blamed.
+        let agreed = entry.agreed_for(heard.url, &heard.here);
+        let is_above = !is_blamed && heard.least_above.is_some_and(|least| agreed >= least);
+        let finding = match heard.finding {
+            Finding::Failed if is_above => Finding::Unclear,
+            finding => finding,
+        };
+        let settings = &self.settings.validate;
+        let is_broken = entry.audit.record(finding, heard.document, settings)
+            || entry.costs_more_than_it_saves(settings);
+        if was_doubted != (entry.audit.sum > 0.0) {
+            self.stale.insert(entry.rule.site.clone());
+        }
+        if is_broken {
+            self.retire(id, "audits no longer agree", now);
+        } else if self.by_pairs && is_blamed {
+            let (url, key) = (heard.url.clone(), heard.key.clone());
+            self.doubts.add(Failure { rule: id, url, key, known: heard.shown });
         }
     }
 
@@ -411,19 +492,14 @@ impl RuleBook {
 
     /// Returns which of these rules has most likely led a URL to a wrong key: what has failed
     /// before where nothing else could have, or else what has agreed least often in its places.
-    fn most_suspect(
-        &self,
-        rules: &[RuleId],
-        (url, here): (&CrawlUrl, &Places),
-        records: &ShapeRecords,
-    ) -> Option<RuleId> {
+    fn most_suspect(&self, rules: &[RuleId], (url, here): (&CrawlUrl, &Places)) -> Option<&Entry> {
+        let records = self.entries.records();
         let hazard = |entry: &Entry| {
             let odds = records.odds_wrong(&entry.rule, entry.doubted);
             let failed = f64::from(entry.audit.alone) + odds;
             failed / (f64::from(entry.agreed_for(url, here)) + 1.0)
         };
-        let most = self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)));
-        most.map(|entry| entry.rule.id)
+        self.hiding(rules).max_by(|a, b| hazard(a).total_cmp(&hazard(b)))
     }
 
     fn hiding(&self, rules: &[RuleId]) -> impl Iterator<Item = &Entry> {

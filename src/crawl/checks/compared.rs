@@ -226,15 +226,10 @@ impl Compared {
         self.lasting_of(rules).asks(distance)
     }
 
-    /// Returns true where forms under these rules were looked at twice, and none said anything of
-    /// its own.
-    pub(super) fn are_silent(&self, rules: &[RuleId]) -> bool {
-        self.lasting.get(rules).is_some_and(Lasting::are_silent)
-    }
-
-    /// The same of so many that one more would hardly say something.
-    pub(super) fn are_long_silent(&self, rules: &[RuleId]) -> bool {
-        self.lasting.get(rules).is_some_and(Lasting::are_long_silent)
+    /// Returns how many forms under these rules were looked at twice, none of which has said anything
+    /// of its own; 0 where some have.
+    pub(super) fn silent(&self, rules: &[RuleId]) -> u32 {
+        self.lasting.get(rules).map_or(0, Lasting::silent)
     }
 
     /// Takes in what a form said at two looks, and what the page that these rules make it said in

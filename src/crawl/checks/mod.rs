@@ -22,7 +22,7 @@ use super::admit::Admitted;
 use super::beside::Differs;
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
-use super::judge::Distance;
+use super::judge::{Distance, LONG_SILENT};
 use super::log::BesideLine;
 use super::readmit;
 use super::state::State;
@@ -330,7 +330,7 @@ impl Checks {
         differ_by: u32,
     ) -> bool {
         self.looks.distance(url, differ_by) == Some(Distance::Chance)
-            && self.compared.are_silent(rules)
+            && self.compared.silent(rules) > 0
     }
 
     /// Returns true where pages of a site change at each look, and what a page says by its words is
@@ -342,7 +342,7 @@ impl Checks {
         rules: &[RuleId],
         is_own: bool,
     ) -> bool {
-        self.looks.change(url) && (!is_own || self.compared.are_long_silent(rules))
+        self.looks.change(url) && (!is_own || self.compared.silent(rules) >= LONG_SILENT)
     }
 
     /// Notes that a page stood for another one.

@@ -38,8 +38,9 @@ const LOOKS_MAX: u32 = 32;
 const AWAITED_MAX: usize = 64;
 const OF_SITE_MAX: usize = 8;
 
-/// Forms that say nothing of their own at two looks, after which words alone refute nothing.
-const SILENT_MIN: u32 = LOOKS_MAX / 2;
+/// Forms that say nothing of their own at two looks, after which words alone refute nothing: one
+/// more would hardly say something.
+pub(in crate::crawl) const LONG_SILENT: u32 = LOOKS_MAX / 2;
 
 /// What is known of what forms say under the same rules.
 #[derive(Debug, Default)]
@@ -98,14 +99,9 @@ impl Lasting {
         self.begun < self.asked.div_ceil(ONE_IN)
     }
 
-    /// Returns true where forms were looked at twice, and none has said anything of its own.
-    pub(in crate::crawl) fn are_silent(&self) -> bool {
-        self.same > 0 && self.others.is_empty()
-    }
-
-    /// The same of so many that one more would hardly say something.
-    pub(in crate::crawl) fn are_long_silent(&self) -> bool {
-        self.same >= SILENT_MIN && self.others.is_empty()
+    /// Returns how many forms were looked at twice, if none has said anything of its own.
+    pub(in crate::crawl) fn silent(&self) -> u32 {
+        if self.others.is_empty() { self.same } else { 0 }
     }
 
     /// Takes back that a form is looked at twice.
