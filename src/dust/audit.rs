@@ -412,13 +412,13 @@ impl RuleBook {
         } else if self.by_pairs && is_blamed && entry.gives_up_part(here, heard.document) {
             self.stale.insert(entry.rule.site.clone());
         } else {
-            self.doubt(id, heard, now);
+            self.count_where_proved(id, heard, now);
         }
     }
 
     /// Counts an audit for a rule where that was proved, or against it, and retires one that is
     /// broken.
-    fn doubt(&mut self, id: RuleId, heard: &Heard<'_>, now: Timestamp) {
+    fn count_where_proved(&mut self, id: RuleId, heard: &Heard<'_>, now: Timestamp) {
         let Some(entry) = self.entries.get_mut(id) else { return };
         let is_blamed = heard.blamed == Some(id);
         let was_doubted = entry.audit.sum > 0.0;

@@ -226,8 +226,8 @@ impl Compared {
         self.lasting_of(rules).asks(distance)
     }
 
-    /// Returns how many forms under these rules were looked at twice, none of which has said anything
-    /// of its own; 0 where some have.
+    /// Returns how many forms under these rules were looked at twice, none of which has said
+    /// anything of its own; 0 where some have.
     pub(super) fn silent(&self, rules: &[RuleId]) -> u32 {
         self.lasting.get(rules).map_or(0, Lasting::silent)
     }

@@ -322,7 +322,8 @@ impl State {
         self.look_twice(batch, stands, told, now)
     }
 
-    /// Tells of rules that are known to fail where a URL lies: it is only counted how often they do.
+    /// Tells of rules that are known to fail where a URL lies: it is only counted how often they
+    /// do.
     fn tell_of_refused(&mut self, told: Audited, differs: bool, now: Timestamp) {
         let Audited { mut rules, pair: (url, key), known, audited, .. } = told;
         let set = self.rules.snapshot();

@@ -1,5 +1,6 @@
 //! What an audit makes of two pages: the same, another one, or nothing to be said.
 
+use super::verdict::AGREED_BETWEEN;
 use super::*;
 use crate::content::{Bag, WordSet};
 use crate::crawl::checks::CONTESTED_FORMS;

@@ -22,7 +22,7 @@ const FAR_BETTER: u32 = 2;
 
 /// Pairs that have agreed for a rule from which on what it makes of a URL need not be seen for
 /// each.
-const AGREED_BETWEEN: u32 = 16;
+pub(super) const AGREED_BETWEEN: u32 = 16;
 
 /// Whose rules have failed, where a page is another one than that which stands for it.
 enum Fault {
