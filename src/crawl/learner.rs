@@ -92,6 +92,18 @@ impl DustSettings {
     }
 }
 
+/// A URL that rules rewrite, and what it was compared with.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) url: CrawlUrl,
+    /// Its key: another URL, which need not be there.
+    pub(super) key: CrawlUrl,
+    /// The page that stands for it, under the address it was fetched by.
+    pub(super) stands: CrawlUrl,
+    /// What that had shown.
+    pub(super) shown: Fetched,
+}
+
 /// What the loop tells the miner.
 #[derive(Debug)]
 pub(super) enum Tell {
@@ -99,8 +111,8 @@ pub(super) enum Tell {
     Page(Box<Observation>, u64, Timestamp),
     /// A probe came to this; the second is its reference.
     Probed(u64, Box<(Fetched, Option<Fetched>)>, Timestamp),
-    /// An audited URL with its key and what that showed, and what the URL says of the rules.
-    Audited(Vec<RuleId>, Box<(CrawlUrl, CrawlUrl, Fetched)>, Finding, Timestamp),
+    /// An audited URL, and what it says of the rules.
+    Audited(Vec<RuleId>, Box<Compared>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Links led back to the page they were found on.
@@ -342,7 +354,10 @@ impl Mind {
                 }
             }
             Tell::Audited(rules, audited, finding, now) => {
-                let (url, key, shown) = &*audited;
+                let Compared { url, key, stands, shown } = &*audited;
+                if finding == Finding::Failed && shown.is_page() {
+                    self.book.set_apart(url, stands);
+                }
                 self.book.audit_result(&rules, (url, key), (*shown, finding), now);
                 if finding == Finding::Failed {
                     self.probe(&url.site(), now, &mut said);
@@ -595,7 +610,12 @@ mod tests {
         let audited = |finding: Finding| {
             Tell::Audited(
                 vec![],
-                Box::new((url(1), url(2), Fetched::Gone)),
+                Box::new(Compared {
+                    url: url(1),
+                    key: url(2),
+                    stands: url(2),
+                    shown: Fetched::Gone,
+                }),
                 finding,
                 Timestamp::ZERO,
             )
@@ -654,8 +674,9 @@ mod tests {
         let mut learner = Learner::over(tell, said);
         let url = CrawlUrl::parse("http://a.example/p").unwrap();
         let audited = || {
-            let pair = (url.clone(), url.clone(), Fetched::Gone);
-            Tell::Audited(vec![RuleId(1)], Box::new(pair), Finding::Failed, Timestamp::ZERO)
+            let [key, stands, url] = [url.clone(), url.clone(), url.clone()];
+            let form = Compared { url, key, stands, shown: Fetched::Gone };
+            Tell::Audited(vec![RuleId(1)], Box::new(form), Finding::Failed, Timestamp::ZERO)
         };
         learner.tell(Tell::Suppressed(Vec::new()));
         learner.tell(audited());

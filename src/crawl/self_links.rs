@@ -17,6 +17,7 @@ use crate::db::DbError;
 use crate::dust::{
     Fetched, Finding, LedBack, RuleKind, RuleSet, Scope, form_of_link, form_of_page, names_page,
 };
+use crate::url::query::{name_of, parameters};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Pairs of forms that are counted, some 150 bytes each and up to 2 KiB for those that lead back.
@@ -177,9 +178,38 @@ pub(super) fn leads_to(set: &RuleSet, to: &CrawlUrl, page: &CrawlUrl) -> Finding
     }
 }
 
+/// Returns true where one of two addresses may be another form of the page at the other: the first
+/// part of a topic has its number there and not here. Where both say something else of one
+/// parameter they are two pages.
+pub(super) fn may_be_form(one: &CrawlUrl, other: &CrawlUrl) -> bool {
+    let [own, others]: [Vec<&str>; 2] =
+        [one, other].map(|url| parameters(url.query().unwrap_or_default()).collect());
+    let is_said = |part: &str| others.iter().any(|other| name_of(other) == name_of(part));
+    one.origin() == other.origin()
+        && one.path() == other.path()
+        && own.iter().all(|part| others.contains(part) || !is_said(part))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_form_of_a_page_has_parameters_more_or_less_and_none_of_another_value() {
+        let may_be = |one: &str, other: &str| {
+            let url = |tail: &str| CrawlUrl::parse(&format!("http://a.example{tail}")).unwrap();
+            may_be_form(&url(one), &url(other)) && may_be_form(&url(other), &url(one))
+        };
+        assert!(may_be("/topic/4", "/topic/4?page=1"));
+        assert!(may_be("/topic?id=4&page=1", "/topic?view=all&id=4"));
+        for (one, other) in [
+            ("/topic/4", "/topic/5"),
+            ("/topic?id=4", "/topic?id=5"),
+            ("/topic?id=4", "/topic?id=5&page=1"),
+        ] {
+            assert!(!may_be(one, other), "{one} {other}");
+        }
+    }
 
     const OTHERS: Count = Count { forms: 1, is_naming: false };
     const NAMING: Count = Count { forms: 2, is_naming: true };

@@ -274,6 +274,13 @@ impl Entry {
 }
 
 impl RuleBook {
+    /// Takes in that a URL is another page than the one that stands for it: no rule that makes both
+    /// one is found. Both are to be given as they were fetched: of their key, which need not be
+    /// there, nothing is known.
+    pub fn set_apart(&mut self, url: &CrawlUrl, stands: &CrawlUrl) {
+        self.miner.set_apart(url, stands);
+    }
+
     /// Takes in the audit of a suppressed URL, given with its key: what its key's page had shown,
     /// and what the URL itself says beside it.
     pub fn audit_result(
@@ -283,9 +290,6 @@ impl RuleBook {
         (shown, finding): (Fetched, Finding),
         now: Timestamp,
     ) {
-        if finding == Finding::Failed && shown.is_page() {
-            self.miner.set_apart(url, key);
-        }
         self.entries.count();
         let heard = self.heard(rules, (url, key), (shown, finding));
         let trusts: Vec<Trusted> = rules.iter().map(|id| self.trusted(*id)).collect();

@@ -197,9 +197,9 @@ fn encode_window(site: &Site, window: &Window) -> Vec<u8> {
     put_number(&mut out, window.pages.len());
     window.pages.iter().for_each(|page| put_page(&mut out, page));
     put_number(&mut out, window.apart.len());
-    for Apart { url, key } in window.apart.values() {
+    for Apart { url, stands } in window.apart.values() {
         put_text(&mut out, url);
-        put_text(&mut out, key);
+        put_text(&mut out, stands);
     }
     out
 }
@@ -347,7 +347,7 @@ fn decode_window(bytes: &[u8]) -> Result<(Site, Window), DecodeError> {
     }
     let apart = if magic == *MAGIC { reader.number()? } else { 0 };
     for _ in 0..apart {
-        window.set_apart(Apart { url: reader.text()?.into(), key: reader.text()?.into() });
+        window.set_apart(Apart { url: reader.text()?.into(), stands: reader.text()?.into() });
     }
     if reader.at != bytes.len() {
         return Err(DecodeError::Window(reader.at));

@@ -335,27 +335,27 @@ pub(crate) struct Window {
     pub(crate) firsts: HashMap<Doc, u64>,
     /// When the window was last used, in observations of all sites.
     pub(crate) used: u64,
-    /// URLs that are another page than what their key led to, by their hashes: each of these pages
-    /// is a document of its own, whatever its main text says.
+    /// URLs that are another page than the one that stood for them, by their hashes: each of these
+    /// pages is a document of its own, whatever its main text says.
     pub(crate) apart: BTreeMap<u64, Apart>,
 }
 
-/// A URL, and its key that led to another page.
+/// A URL, and that of another page, which stood for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Apart {
     pub(crate) url: Box<str>,
-    pub(crate) key: Box<str>,
+    pub(crate) stands: Box<str>,
 }
 
 impl Apart {
     fn urls(&self) -> Option<(CrawlUrl, CrawlUrl)> {
-        CrawlUrl::parse(&self.url).ok().zip(CrawlUrl::parse(&self.key).ok())
+        CrawlUrl::parse(&self.url).ok().zip(CrawlUrl::parse(&self.stands).ok())
     }
 }
 
 impl Window {
-    /// Returns the URLs of pages that are another page than what their key led to, each with that
-    /// key.
+    /// Returns the URLs of pages that are another page than the one that stood for them, each with
+    /// that of this one.
     pub(crate) fn apart(&self) -> impl Iterator<Item = (CrawlUrl, CrawlUrl)> {
         self.apart.values().filter_map(Apart::urls)
     }
@@ -387,7 +387,7 @@ impl Window {
         true
     }
 
-    /// Takes in that a page is another one than what its key led to. Where their main texts are the
+    /// Takes in that a page is another one than what stood for it. Where their main texts are the
     /// same, and the rows of their lists are not, they were one document until now. Pages of the
     /// same words go with it.
     pub(crate) fn set_apart(&mut self, apart: Apart) {
@@ -398,23 +398,29 @@ impl Window {
         }
     }
 
-    /// Forgets pages that are others than what their key led to, where `is_due` says so of the URL
-    /// and the key.
+    /// Forgets pages that are others than what stood for them, where `is_due` says so of both URLs.
     pub(crate) fn forget_apart(&mut self, is_due: impl Fn(&CrawlUrl, &CrawlUrl) -> bool) {
         let before = self.apart.len();
-        self.apart.retain(|_, apart| !apart.urls().is_some_and(|(url, key)| is_due(&url, &key)));
+        self.apart
+            .retain(|_, apart| !apart.urls().is_some_and(|(url, stands)| is_due(&url, &stands)));
         if self.apart.len() < before {
             self.regroup();
         }
     }
 
-    /// Makes a page a document of its own, if it is in the window, together with the pages that
-    /// have a digest in common with it and none with what its key led to.
+    /// Makes a page a document of its own, if it is in the window and was the same as what stood
+    /// for it, together with those that have a digest in common with it and none with that.
     fn part(&mut self, apart: &Apart) {
         let digests = |page: &Page| page.digests().into_iter().flatten().collect();
         let Some(own) = self.find(&apart.url).filter(|page| page.text.is_told()) else { return };
+        let stands = self.find(&apart.stands);
+        // Where their texts tell them apart, it stays what it is, as other forms of it are.
+        let docs = own.doc.zip(stands.and_then(|page| page.doc));
+        if docs.is_some_and(|(own, other)| self.documents.differ(own, other)) {
+            return;
+        }
         let mut own: Vec<u64> = digests(own);
-        let other: Vec<u64> = self.find(&apart.key).map(digests).unwrap_or_default();
+        let other: Vec<u64> = stands.map(digests).unwrap_or_default();
         if own.iter().any(|digest| other.contains(digest)) {
             own.clear();
         }

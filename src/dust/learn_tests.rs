@@ -1005,12 +1005,36 @@ fn a_page_that_was_told_apart_may_be_what_has_its_words() {
         let [from, to] = ["/list?topic=21&facet=1", "/list?topic=21"].map(url);
         let (known, other) = (text(21), text(22));
         let show = |text| Fetched::Page { text, digest: None, bag: None, junk: false };
+        book.set_apart(&from, &to);
         book.audit_result(&[], (&from, &to), beside(show(known), show(other)), Timestamp::ZERO);
         book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
         book.rules().any(|rule| rule.rule == RuleKind::SortParameters)
     };
     assert!(finds(8..10));
     assert!(!finds(500..540), "it has words of its own");
+}
+
+/// An English page was told apart from the German one, which stood for their key by a wrong rule,
+/// and was another document than the other forms of the English one from then on.
+#[test]
+fn a_page_that_is_told_apart_from_another_text_is_what_its_other_forms_are() {
+    let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+    let mut look = 1_000_000;
+    let mut observe = |tail: String, document: u64| {
+        // Each look has words of chance.
+        look += 100;
+        let words = document * 1_000..document * 1_000 + 120;
+        let bag = Some(Bag::of(words.chain(look..look + 20)));
+        book.observe(&Observation { bag, ..page(url(&tail), text(document)) });
+    };
+    for id in 1..=20 {
+        observe(format!("/pub?id={id}&lang=de"), 500 + id);
+        observe(format!("/pub?id={id}&lang=en"), id);
+        observe(format!("/pub?lang=en&id={id}"), id);
+    }
+    book.set_apart(&url("/pub?lang=en&id=7"), &url("/pub?id=7&lang=de"));
+    book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+    assert!(book.rules().any(|rule| rule.rule == RuleKind::SortParameters));
 }
 
 /// Of four hundred pages five were others, one of them was met, and what the rule hid stayed
@@ -1337,6 +1361,7 @@ fn what_was_shown_to_be_two_pages_refutes_the_next_rule_too() {
         let Observation { text, bag, .. } = Shown::observation("/", words(n));
         let known = Fetched::Page { text, digest: None, bag, junk: false };
         let found = (known, Finding::Failed);
+        shown.book.set_apart(&form, &list);
         shown.book.audit_result(&[rule], (&form, &list), found, Timestamp::ZERO);
     }
     assert_eq!(shown.book.rule(rule).map(|rule| rule.state), Some(RuleState::Retired));
@@ -1370,6 +1395,7 @@ fn what_is_another_page_than_its_key_stays_one_page_with_its_own_forms() {
         let (form, file) = (format!("/file/{n}?a=1&at=3&sid=4"), format!("/file/{n}?a=1"));
         let Observation { text, bag, .. } = Shown::observation("/", words(n));
         let found = (Fetched::Page { text, digest: None, bag, junk: false }, Finding::Failed);
+        shown.book.set_apart(&url(&form), &url(&file));
         shown.book.audit_result(&[at], (&url(&form), &url(&file)), found, Timestamp::ZERO);
     }
     shown.book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
@@ -1686,6 +1712,7 @@ fn what_was_refuted_early_is_tried_again_when_much_more_is_known_of_its_site() {
     let show = |n| Fetched::Page { text: text(n), digest: None, bag: None, junk: false };
     let fails = |book: &mut RuleBook, n: u64| {
         let pair = (url(&format!("/p/{n}?v=1")), url(&format!("/p/{n}")));
+        book.set_apart(&pair.0, &pair.1);
         book.audit_result(&[rule], (&pair.0, &pair.1), beside(show(n), show(n + 500)), now);
     };
     // Sixteen pages were known, then 64.

@@ -125,14 +125,14 @@ impl Miner {
         self.weigh_again(&url.site(), |window| window.add_dead(url.as_str(), dead_max));
     }
 
-    /// Takes in that a URL is another page than what its key led to.
-    pub(crate) fn set_apart(&mut self, url: &CrawlUrl, key: &CrawlUrl) {
+    /// Takes in that a URL is another page than the one that stands for it.
+    pub(crate) fn set_apart(&mut self, url: &CrawlUrl, stands: &CrawlUrl) {
         if let Some(window) = self.sites.get_mut(&url.site()) {
-            window.set_apart(Apart { url: url.as_str().into(), key: key.as_str().into() });
+            window.set_apart(Apart { url: url.as_str().into(), stands: stands.as_str().into() });
         }
     }
 
-    /// Forgets that pages are others than what their key led to, where `is_due` says so.
+    /// Forgets that pages are others than what stood for them, where `is_due` says so.
     pub(crate) fn forget_apart(
         &mut self,
         site: &Site,

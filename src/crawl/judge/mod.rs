@@ -24,8 +24,8 @@ use super::checks::second_looks::Doubt;
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
-use super::learner::Tell;
-use super::self_links::leads_to;
+use super::learner::{Compared, Tell};
+use super::self_links::{leads_to, may_be_form};
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::content::{Kept, Vocabulary, Wording};
@@ -96,6 +96,9 @@ pub(super) struct Audited {
     is_own: bool,
     /// The page that stands for it.
     by: Fingerprint,
+    /// What the URL of `pair` was compared with: that page, or the URL that was fetched, where the
+    /// page's is what the rules rewrite.
+    other: CrawlUrl,
 }
 
 impl Audited {
@@ -157,9 +160,12 @@ impl State {
         let mut audited = fetched;
         if let Some(to) = leads.redirect {
             if united.rules.iter().any(|rule| set.is_self_link(*rule)) {
-                let found = leads_to(&set, to, &page);
+                let found = match leads_to(&set, to, &page) {
+                    Finding::Failed if may_be_form(to, &page) => self.shows_what(to, known)?,
+                    found => found,
+                };
                 if found != Finding::Same {
-                    return Ok(self.tell_of_link(united, key, (by, known), (found, now))?);
+                    return Ok(self.tell_of_link(united, key, (by, page, known), (found, now))?);
                 }
                 audited = known;
             } else if let Some(said) = set.uniting(url, to) {
@@ -183,9 +189,24 @@ impl State {
             _ => Marks::default(),
         };
         let template = set.template_of(key);
+        let other = if united.url == *url { page } else { url.clone() };
         let stood = (by, known, marks, template);
-        let told = self.audit_of((url, key), united, stood, (audited, is_own, &leads));
+        let told = self.audit_of((url, key), (united, other), stood, (audited, is_own, &leads));
         Ok(self.weigh(batch, (url, &record.url), told, &leads, now)?)
+    }
+
+    /// Returns whether a URL shows what is known of another one; if it was not fetched, that is
+    /// unclear.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn shows_what(&self, url: &CrawlUrl, known: Fetched) -> Result<Finding, DbError> {
+        let shown = self.evidence_at(url.fingerprint())?.map(|(shown, _)| shown);
+        Ok(match shown {
+            Some(shown) if verdict::is_like(known, shown) => Finding::Same,
+            Some(shown) if known.is_contradicted_by(shown) => Finding::Failed,
+            Some(_) | None => Finding::Unclear,
+        })
     }
 
     /// Tells of a link that was taken to lead back to its page, and leads elsewhere, or to what is
@@ -197,7 +218,7 @@ impl State {
         &mut self,
         united: United,
         key: &CrawlUrl,
-        (by, known): (Fingerprint, Fetched),
+        (by, page, known): (Fingerprint, CrawlUrl, Fetched),
         (found, now): (Finding, Timestamp),
     ) -> Result<(), DbError> {
         self.seen_of.note_audit();
@@ -205,8 +226,8 @@ impl State {
         if found == Finding::Failed {
             self.note_failed(&rules, (&url, key), by)?;
         }
-        let pair = Box::new((url, key.clone(), known));
-        self.tell(Tell::Audited(rules, pair, found, now));
+        let pair = Compared { url, key: key.clone(), stands: page, shown: known };
+        self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         Ok(())
     }
 
@@ -214,7 +235,7 @@ impl State {
     fn audit_of(
         &self,
         (url, key): (&CrawlUrl, &CrawlUrl),
-        united: United,
+        (united, other): (United, CrawlUrl),
         (by, known, stood, template): (Fingerprint, Fetched, Marks, u64),
         (audited, is_own, leads): (Fetched, bool, &Leads<'_>),
     ) -> Audited {
@@ -258,6 +279,7 @@ impl State {
             known,
             is_own,
             by,
+            other,
         }
     }
 
@@ -325,14 +347,15 @@ impl State {
     /// Tells of rules that are known to fail where a URL lies: it is only counted how often they
     /// do.
     fn tell_of_refused(&mut self, told: Audited, differs: bool, now: Timestamp) {
-        let Audited { mut rules, pair: (url, key), known, audited, .. } = told;
+        let Audited { mut rules, pair: (url, key), known, audited, other, .. } = told;
         let set = self.rules.snapshot();
         rules.retain(|rule| set.is_refused(&url, &[*rule]));
         let found = match known.judged_by(audited) {
             Finding::Same if differs => Finding::Unclear,
             found => found,
         };
-        self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
+        let pair = Compared { url, key, stands: other, shown: known };
+        self.tell(Tell::Audited(rules, Box::new(pair), found, now));
     }
 
     /// Returns what is made of an audit before anything is looked at again, given whether both
@@ -458,8 +481,10 @@ impl State {
             self.note_failed(rules, (url, key), *by)?;
         }
         let any = !many.is_empty() || !few.is_empty();
-        for Form { rules, pair: (url, key), known, .. } in many {
-            self.tell(Tell::Audited(rules, Box::new((url, key, known)), Finding::Failed, now));
+        for Form { rules, pair: (url, key), by, known } in many {
+            let stands = self.url_of(by)?.unwrap_or_else(|| key.clone());
+            let pair = Compared { url, key, stands, shown: known };
+            self.tell(Tell::Audited(rules, Box::new(pair), Finding::Failed, now));
         }
         Ok(any)
     }

@@ -1,5 +1,7 @@
 //! What an audit makes of two pages: the same, another one, or nothing to be said.
 
+use std::sync::mpsc::sync_channel;
+
 use super::verdict::AGREED_BETWEEN;
 use super::*;
 use crate::content::{Bag, WordSet};
@@ -39,7 +41,7 @@ fn audited_beside(now_shown: Fetched) -> Rule {
 /// Returns what is told of a page that a rule makes another one.
 fn audit_of(rule: RuleId, known: Fetched, audited: Fetched) -> Audited {
     let pair = (url("http://a.example/p?sid=1"), url("http://a.example/p"));
-    let by = pair.1.fingerprint();
+    let (by, other) = (pair.1.fingerprint(), pair.1.clone());
     Audited {
         rules: vec![rule],
         pair,
@@ -60,6 +62,7 @@ fn audit_of(rule: RuleId, known: Fetched, audited: Fetched) -> Audited {
         known,
         is_own: true,
         by,
+        other,
     }
 }
 
@@ -195,6 +198,11 @@ impl Bench {
     }
 
     fn fetch_leading(&mut self, form: &str, shown: Fetched, leads: Leads<'_>) -> [(u32, u32); 2] {
+        self.tell(form, shown, leads);
+        self.known()
+    }
+
+    fn tell(&mut self, form: &str, shown: Fetched, leads: Leads<'_>) {
         let form = url(form);
         let set = self.state.rules.snapshot();
         let key = set.canonize(&form).key.into_owned();
@@ -202,7 +210,6 @@ impl Bench {
         let (own, shown) = (form.fingerprint(), (shown, leads));
         self.state.tell_audit(&mut batch, (&form, own), &key, shown, self.now).unwrap();
         self.state.commit(batch, self.now).unwrap();
-        self.known()
     }
 
     /// Lets each second look that is under way show this; returns what is known by then.
@@ -211,14 +218,17 @@ impl Bench {
     }
 
     fn look_at(&mut self, look: impl Into<Look>) -> [(u32, u32); 2] {
-        let look = look.into();
+        self.show(&look.into());
+        self.known()
+    }
+
+    fn show(&mut self, look: &Look) {
         while let Some(number) = self.state.probes.keys().next().copied() {
             let flight = self.state.probes.remove(&number).unwrap();
             let mut batch = Batch::default();
             self.state.probe_came_to(&mut batch, flight.asker, look.clone(), self.now).unwrap();
         }
         self.state.looks = Looks::default();
-        self.known()
     }
 
     /// Returns what is known by now of each rule, as [`Bench::fetch`] does.
@@ -334,6 +344,62 @@ fn what_stands_for_a_page_by_a_rule_of_its_own_may_be_what_is_wrong() {
     assert_eq!(before[0].0, 2);
     let after = doubt(&mut bench, "http://a.example/d?id=7&sid=4");
     assert_eq!(after, before, "nor does anybody know by then");
+}
+
+/// A page in another language stood for a key by a wrong rule. What showed the page of the key was
+/// set apart from the key, and the rules that make both one, which are right, were not found.
+#[test]
+fn a_form_is_told_apart_from_the_page_that_it_was_compared_with() {
+    let (english, german) = (page(0..300), page(1_000..1_300));
+    let holder = "http://a.example/d?id=7&lang=de";
+    let mut bench = Bench::new(holder, done(german, false));
+    let (tell, told) = sync_channel(8);
+    let (_saying, said) = sync_channel(8);
+    bench.state.learner = Learner::over(tell, said);
+    bench.tell("http://a.example/d?id=7&lang=en", english, Leads::default());
+    bench.show(&Look::from((german, Marks::default())));
+    let compared = told.try_iter().find_map(|tell| match tell {
+        Tell::Audited(_, compared, Finding::Failed, _) => Some(*compared),
+        _ => None,
+    });
+    let Compared { key, stands, .. } = compared.expect("it is another page");
+    assert_eq!((key, stands), (url("http://a.example/d?id=7"), url(holder)));
+}
+
+/// The links to the posts of a topic redirect to its first page without the number that it has
+/// where they stand. The rule that they lead back fell for the one that was met before that page.
+#[test]
+fn a_link_that_leads_to_a_form_of_its_page_does_not_lead_elsewhere() {
+    let (topic, other) = (page(0..300), page(1_000..1_300));
+    let forms = [("/topic/<n>?page=<n>", "/post/<n>"), ("/forum/<n>", "/last/<n>")];
+    let rules = forms.map(|(page, link)| {
+        let kind = RuleKind::SelfLink { page: page.to_owned(), link: link.to_owned() };
+        let site = url("http://a.example/").site();
+        Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO)
+    });
+    let mut bench = Bench::of(rules, |book, rules, now| {
+        assert!(book.enforce(rules[0].id, "as the test says", now));
+    });
+    let numbered = url("http://a.example/topic/4?page=1");
+    bench.hold(numbered.as_str(), done(topic, false));
+    let mut led_to = |post: u32, to: &str, shown: Option<Fetched>| {
+        if let Some(shown) = shown {
+            bench.hold(to, done(shown, false));
+        }
+        let (link, to) = (url(&format!("http://a.example/post/{post}")), url(to));
+        let leads = Leads { redirect: Some(&to), ..Leads::default() };
+        let mut batch = Batch::default();
+        let (state, now) = (&mut bench.state, bench.now);
+        let link = (&link, link.fingerprint());
+        let shown = (Fetched::Unavailable, leads);
+        state.tell_audit(&mut batch, link, &numbered, shown, now).unwrap();
+        bench.known()[0]
+    };
+    let bare = "http://a.example/topic/4";
+    assert_eq!(led_to(11, numbered.as_str(), None), (1, 0));
+    assert_eq!(led_to(12, bare, None), (1, 0), "nobody knows what it shows");
+    assert_eq!(led_to(13, bare, Some(topic)), (2, 0));
+    assert_eq!(led_to(14, "http://a.example/topic/4?view=all", Some(other)), (2, 1));
 }
 
 /// Of artists with a page of text and four works on each page of their list a rule hid all but

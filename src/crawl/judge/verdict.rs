@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::content::{Kept, Wording};
 use crate::crawl::beside::Differs;
 use crate::crawl::evidence::evidence_of;
-use crate::crawl::learner::Tell;
+use crate::crawl::learner::{Compared, Tell};
 use crate::crawl::state::State;
 use crate::db::families::{seen, urls};
 use crate::db::{DbError, Family};
@@ -176,11 +176,11 @@ impl State {
         let Some((_, stands)) = stands else { return Ok(()) };
         self.note_failed(&theirs, (&stands, &key), by)?;
         // What stands for the URL is another page than the URL of its key is.
-        let failed = Box::new((stands, key, audited));
-        self.tell(Tell::Audited(theirs, failed, Finding::Failed, now));
-        if let Some((key, known)) = cleared {
-            let pair = Box::new((url, key, known));
-            self.tell(Tell::Audited(rules, pair, Finding::Same, now));
+        let failed = Compared { url: stands.clone(), key, stands: url.clone(), shown: audited };
+        self.tell(Tell::Audited(theirs, Box::new(failed), Finding::Failed, now));
+        if let Some((key, shown)) = cleared {
+            let cleared = Compared { url, stands: key.clone(), key, shown };
+            self.tell(Tell::Audited(rules, Box::new(cleared), Finding::Same, now));
         }
         Ok(())
     }
@@ -210,17 +210,19 @@ impl State {
     /// what gave each of them that key. If they do not, it is the one whose turn it was that is
     /// doubted.
     fn tell_of_both(&mut self, told: Audited, found: Finding, now: Timestamp) {
-        let Audited { rules, pair: (url, key), stands, known, .. } = told;
+        let Audited { rules, pair: (url, key), stands, known, other, .. } = told;
         let set = self.rules.snapshot();
         let proves = |(rules, stands): &(Vec<RuleId>, CrawlUrl)| {
             found == Finding::Same && set.must_prove(stands, rules)
         };
         if let Some((rules, stands)) = stands.filter(proves) {
-            let pair = Box::new((stands, key.clone(), known));
-            self.tell(Tell::Audited(rules, pair, found, now));
+            let pair =
+                Compared { url: stands, key: key.clone(), stands: url.clone(), shown: known };
+            self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         }
         if !rules.is_empty() {
-            self.tell(Tell::Audited(rules, Box::new((url, key, known)), found, now));
+            let pair = Compared { url, key, stands: other, shown: known };
+            self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         }
     }
 
@@ -511,7 +513,7 @@ impl State {
 }
 
 /// Returns true where two fetches showed one page.
-fn is_like(known: Fetched, shown: Fetched) -> bool {
+pub(super) fn is_like(known: Fetched, shown: Fetched) -> bool {
     known.judged_by(shown) == Finding::Same && !known.differs_from(shown)
 }
 
