@@ -94,7 +94,7 @@ impl DustSettings {
 
 /// A URL that rules rewrite, and what it was compared with.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct AuditedForm {
     pub(super) url: CrawlUrl,
     /// Its key: another URL, which need not be there.
     pub(super) key: CrawlUrl,
@@ -112,7 +112,7 @@ pub(super) enum Tell {
     /// A probe came to this; the second is its reference.
     Probed(u64, Box<(Fetched, Option<Fetched>)>, Timestamp),
     /// An audited URL, and what it says of the rules.
-    Audited(Vec<RuleId>, Box<Compared>, Finding, Timestamp),
+    Audited(Vec<RuleId>, Box<AuditedForm>, Finding, Timestamp),
     /// A site declares rules.
     Declared(Site, Vec<DeclaredRule>),
     /// Links led back to the page they were found on.
@@ -354,7 +354,7 @@ impl Mind {
                 }
             }
             Tell::Audited(rules, audited, finding, now) => {
-                let Compared { url, key, stands, shown } = &*audited;
+                let AuditedForm { url, key, stands, shown } = &*audited;
                 if finding == Finding::Failed && shown.is_page() {
                     self.book.set_apart(url, stands);
                 }
@@ -610,7 +610,7 @@ mod tests {
         let audited = |finding: Finding| {
             Tell::Audited(
                 vec![],
-                Box::new(Compared {
+                Box::new(AuditedForm {
                     url: url(1),
                     key: url(2),
                     stands: url(2),
@@ -675,7 +675,7 @@ mod tests {
         let url = CrawlUrl::parse("http://a.example/p").unwrap();
         let audited = || {
             let [key, stands, url] = [url.clone(), url.clone(), url.clone()];
-            let form = Compared { url, key, stands, shown: Fetched::Gone };
+            let form = AuditedForm { url, key, stands, shown: Fetched::Gone };
             Tell::Audited(vec![RuleId(1)], Box::new(form), Finding::Failed, Timestamp::ZERO)
         };
         learner.tell(Tell::Suppressed(Vec::new()));

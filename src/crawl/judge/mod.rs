@@ -24,7 +24,7 @@ use super::checks::second_looks::Doubt;
 use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
-use super::learner::{Compared, Tell};
+use super::learner::{AuditedForm, Tell};
 use super::self_links::{leads_to, may_be_form};
 use super::state::State;
 use crate::clock::Timestamp;
@@ -226,7 +226,7 @@ impl State {
         if found == Finding::Failed {
             self.note_failed(&rules, (&url, key), by)?;
         }
-        let pair = Compared { url, key: key.clone(), stands: page, shown: known };
+        let pair = AuditedForm { url, key: key.clone(), stands: page, shown: known };
         self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         Ok(())
     }
@@ -354,7 +354,7 @@ impl State {
             Finding::Same if differs => Finding::Unclear,
             found => found,
         };
-        let pair = Compared { url, key, stands: other, shown: known };
+        let pair = AuditedForm { url, key, stands: other, shown: known };
         self.tell(Tell::Audited(rules, Box::new(pair), found, now));
     }
 
@@ -483,7 +483,7 @@ impl State {
         let any = !many.is_empty() || !few.is_empty();
         for Form { rules, pair: (url, key), by, known } in many {
             let stands = self.url_of(by)?.unwrap_or_else(|| key.clone());
-            let pair = Compared { url, key, stands, shown: known };
+            let pair = AuditedForm { url, key, stands, shown: known };
             self.tell(Tell::Audited(rules, Box::new(pair), Finding::Failed, now));
         }
         Ok(any)

@@ -362,7 +362,7 @@ fn a_form_is_told_apart_from_the_page_that_it_was_compared_with() {
         Tell::Audited(_, compared, Finding::Failed, _) => Some(*compared),
         _ => None,
     });
-    let Compared { key, stands, .. } = compared.expect("it is another page");
+    let AuditedForm { key, stands, .. } = compared.expect("it is another page");
     assert_eq!((key, stands), (url("http://a.example/d?id=7"), url(holder)));
 }
 

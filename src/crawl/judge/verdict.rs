@@ -9,7 +9,7 @@ use crate::clock::Timestamp;
 use crate::content::{Kept, Wording};
 use crate::crawl::beside::Differs;
 use crate::crawl::evidence::evidence_of;
-use crate::crawl::learner::{Compared, Tell};
+use crate::crawl::learner::{AuditedForm, Tell};
 use crate::crawl::state::State;
 use crate::db::families::{seen, urls};
 use crate::db::{DbError, Family};
@@ -176,10 +176,10 @@ impl State {
         let Some((_, stands)) = stands else { return Ok(()) };
         self.note_failed(&theirs, (&stands, &key), by)?;
         // What stands for the URL is another page than the URL of its key is.
-        let failed = Compared { url: stands.clone(), key, stands: url.clone(), shown: audited };
+        let failed = AuditedForm { url: stands.clone(), key, stands: url.clone(), shown: audited };
         self.tell(Tell::Audited(theirs, Box::new(failed), Finding::Failed, now));
         if let Some((key, shown)) = cleared {
-            let cleared = Compared { url, stands: key.clone(), key, shown };
+            let cleared = AuditedForm { url, stands: key.clone(), key, shown };
             self.tell(Tell::Audited(rules, Box::new(cleared), Finding::Same, now));
         }
         Ok(())
@@ -217,11 +217,11 @@ impl State {
         };
         if let Some((rules, stands)) = stands.filter(proves) {
             let pair =
-                Compared { url: stands, key: key.clone(), stands: url.clone(), shown: known };
+                AuditedForm { url: stands, key: key.clone(), stands: url.clone(), shown: known };
             self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         }
         if !rules.is_empty() {
-            let pair = Compared { url, key, stands: other, shown: known };
+            let pair = AuditedForm { url, key, stands: other, shown: known };
             self.tell(Tell::Audited(rules, Box::new(pair), found, now));
         }
     }
