@@ -489,7 +489,7 @@ impl State {
         }
         let Some(page) = self.url_of(via)? else { return Ok(None) };
         let Some(rule) = set.led_back(&lease.waiting.url, &page) else { return Ok(None) };
-        let stands = self.stand_in(own, via)? == Some(via) && !self.withholds(via)?;
+        let stands = self.stand_in(own, via)? == Some(via) && self.withholds(via)?.is_none();
         Ok(stands.then_some((via, rule)))
     }
 

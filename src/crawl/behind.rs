@@ -9,6 +9,10 @@
 //! What such a document leads to is behind the same form: its links, most of all that to itself,
 //! let nothing be reached.
 //!
+//! Where a host shows many duplicates, the links of these forms are followed all the same, as of no
+//! other duplicate. That has an end too: where those of some dozens under a rule have led to no
+//! document, its further forms are duplicates like others ([`Behind::follows`]).
+//!
 //! Bounded: at most [`LED_MAX`] URLs, in memory; those of a run before are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +30,13 @@ const FROM_MAX: usize = 8;
 /// Forms under the same rules that lead to documents of their own, after which that is no accident:
 /// a page may have come to name what it did not when the one that stands for it was fetched.
 const FORMS_MIN: usize = 3;
+
+/// Forms under a rule that were followed and led to no document, after which no more are for its
+/// sake: of a site where one in twenty does, one of these is met in 25 of 26 cases.
+const BARREN_MAX: u32 = 64;
+
+/// Rules of which this is counted.
+const RULES_MAX: usize = 2_000;
 
 /// A form that agreed, and led to a URL that nothing had led to.
 #[derive(Clone, Debug)]
@@ -71,6 +82,8 @@ pub(super) struct Behind {
     from: Option<Fingerprint>,
     /// URLs of the same page that were queued as forms of known ones, to check rules by them.
     forms: u64,
+    /// Of each rule, forms that were followed since one of them last led to a document.
+    barren: BTreeMap<RuleId, u32>,
 }
 
 impl Behind {
@@ -151,10 +164,31 @@ impl Behind {
     /// what it has the text of.
     pub(super) fn shown(&mut self, (url, is_hidden): (Fingerprint, bool), shown: Shown) {
         match (self.led.get_mut(&url), shown) {
-            (Some(led), shown) => led.is_document = shown == Shown::New && !is_hidden,
+            (Some(led), shown) => {
+                led.is_document = shown == Shown::New && !is_hidden;
+                if led.is_document {
+                    led.form.rules.iter().for_each(|rule| _ = self.barren.remove(rule));
+                }
+            }
             (None, Shown::TextOf(first)) if !is_hidden => self.met(first),
             (None, _) => {}
         }
+    }
+
+    /// Returns true where the links of one more form under these rules are followed though its text
+    /// is known and its host shows many that are, and counts it.
+    pub(super) fn follows(&mut self, rules: &[RuleId]) -> bool {
+        let is_open = |rule: &RuleId| self.barren.get(rule).is_none_or(|forms| *forms < BARREN_MAX);
+        if !rules.is_empty() && !rules.iter().any(is_open) {
+            return false;
+        }
+        for rule in rules {
+            if self.barren.len() >= RULES_MAX && !self.barren.contains_key(rule) {
+                self.barren.pop_first();
+            }
+            *self.barren.entry(*rule).or_default() += 1;
+        }
+        true
     }
 
     /// Forgets what can be reached from what can be reached.
@@ -226,6 +260,32 @@ mod tests {
         let few = behind.take_few();
         assert!(few.len() < FORMS_MIN && behind.take_few().is_empty(), "so are few");
         forms.len()
+    }
+
+    /// Half of the requests to a browser of a repository were for what duplicates led to that had
+    /// been fetched to measure rules: one more value of a parameter, on each of its views.
+    #[test]
+    fn forms_are_followed_until_many_of_a_rule_have_led_to_nothing() {
+        let mut behind = Behind::default();
+        let (rule, other) = (RuleId(1), RuleId(2));
+        let follow = |behind: &mut Behind, times: u32| {
+            (0..times).filter(|_| behind.follows(&[rule])).count() as u32
+        };
+        assert_eq!(follow(&mut behind, BARREN_MAX + 8), BARREN_MAX);
+        assert!(behind.follows(&[rule, other]), "of the other one little is known");
+        // One of them leads to a document after all.
+        let (source, page) = (url("/source").fingerprint(), url("/1").fingerprint());
+        let pair = (url("/1?print=1"), url("/1"));
+        let form = Form { rules: vec![rule], pair, by: page, known: Fetched::Unavailable };
+        behind.agreed(&[source], &form);
+        behind.shown((source, false), Shown::Other);
+        assert!(!behind.follows(&[rule]));
+        behind.shown((source, false), Shown::New);
+        assert_eq!(follow(&mut behind, BARREN_MAX + 8), BARREN_MAX);
+        for id in 0..2 * RULES_MAX as u64 {
+            behind.follows(&[RuleId(10 + id)]);
+        }
+        assert!(behind.barren.len() <= RULES_MAX);
     }
 
     #[test]

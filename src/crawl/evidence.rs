@@ -30,7 +30,10 @@ pub(super) fn fetched_of(answer: &Answer, facts: Option<&PageFacts>) -> Fetched 
             let is_html = facts.is_none_or(|facts| facts.is_html);
             page_of(whole.then_some(&answer.body[..]), is_html, analysis, junk)
         }
-        _ => Fetched::Unavailable,
+        _ => {
+            let redirect = facts.and_then(|facts| facts.redirect.as_ref());
+            redirect.map_or(Fetched::Unavailable, Fetched::redirect)
+        }
     }
 }
 
@@ -113,9 +116,22 @@ pub(super) fn evidence_of(bytes: &[u8]) -> Option<Fetched> {
     postcard::from_bytes(bytes).ok()
 }
 
-/// Returns true where a page keeps something back; what older programs wrote does not say.
-pub(super) fn is_withheld(bytes: &[u8]) -> bool {
-    postcard::from_bytes(bytes).is_ok_and(|(_, withheld): (Fetched, bool)| withheld)
+/// What a URL that was fetched keeps back, and another form of it may give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Withheld {
+    /// Where it leads to, or itself from the archive.
+    Links,
+    /// A page of its own: it redirects to the URL of this hash.
+    Page(u64),
+}
+
+/// Returns what a URL keeps back, given what it showed; what older programs wrote does not say.
+pub(super) fn withheld(bytes: &[u8]) -> Option<Withheld> {
+    match postcard::from_bytes::<(Fetched, bool)>(bytes) {
+        Ok((Fetched::Redirect { to }, _)) => Some(Withheld::Page(to)),
+        Ok((_, withheld)) => withheld.then_some(Withheld::Links),
+        Err(_) => None,
+    }
 }
 
 /// Returns the marks of a page; what older programs wrote does not say, or not of each.

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::behind::Behind;
-use super::checks::{Checks, KEPT_BACK_MAX};
+use super::checks::{Alike, Checks, KEPT_BACK_MAX};
 use super::error::CrawlError;
 use super::hosts::Hosts;
 use super::judge::Looks;
@@ -117,7 +117,7 @@ impl State {
         let (mut checks, mut rejudged) = (Checks::default(), VecDeque::new());
         for known in suppressed::kept_back(&db, KEPT_BACK_MAX)? {
             let of = (RuleId(known.rule), known.view);
-            checks.compared.kept_back(of, false);
+            checks.compared.kept_back(of, Alike::No);
             rejudged.extend(known.is_due.then_some((of, Fingerprint(0))));
         }
         let mut state = State {

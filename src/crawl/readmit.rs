@@ -5,9 +5,9 @@
 //! says why, and it is drained in small batches, also after a crash. What has come back is leased
 //! like any URL; the first of its key that is fetched stands for the others again.
 
-use super::checks::United;
+use super::checks::{Alike, United};
 use super::error::CrawlError;
-use super::evidence::{evidence_of, is_withheld};
+use super::evidence::{Withheld, evidence_of, withheld};
 use super::state::State;
 use crate::clock::Timestamp;
 use crate::db::families::queue::Item;
@@ -29,14 +29,15 @@ const STOOD_MAX: usize = 100_000;
 const CHAIN_MAX: usize = 16;
 
 /// Returns true where a URL may stand for others of its key: it waits, or it showed a page. What
-/// cannot be fetched, and what is an error page in all but name, stands for nothing. Nor does what
-/// redirects: the page is where that leads to, which stands for the others if it has their key. An
-/// old session may lead to the front page, and a new one to what was asked for. Whether what keeps
-/// something back does is for [`State::is_kept_back`] to say.
+/// cannot be fetched, and what is an error page in all but name, stands for nothing. Nor, by
+/// itself, does what redirects: the page is where that leads to, which stands for the others if it
+/// has their key. An old session may lead to the front page, and a new one to what was asked for.
+/// Whether it does all the same, as what keeps something back may, is for [`State::is_kept_back`]
+/// to say.
 fn stands(record: &UrlRecord) -> bool {
     match &record.state {
         UrlState::Queued(_) | UrlState::Suppressed { .. } => true,
-        UrlState::Done(done) => shows_something(done),
+        UrlState::Done(done) => shows_something(done) || redirects(done),
         UrlState::Refused { .. } | UrlState::Failed { .. } => false,
     }
 }
@@ -44,7 +45,11 @@ fn stands(record: &UrlRecord) -> bool {
 /// Returns true where a URL that was fetched showed a page, and all of it: another form may lead on
 /// where this one forbids to follow it, as views to print do, or be archived.
 pub(super) fn shows_a_page(done: &DoneState) -> bool {
-    shows_something(done) && !is_withheld(&done.evidence)
+    shows_something(done) && withheld(&done.evidence).is_none()
+}
+
+fn redirects(done: &DoneState) -> bool {
+    matches!(withheld(&done.evidence), Some(Withheld::Page(_)))
 }
 
 /// Returns true where a URL that was fetched showed a page, whatever that keeps back. No page is
@@ -59,9 +64,13 @@ fn shows_something(done: &DoneState) -> bool {
     is_page && !evidence_of(&done.evidence).is_some_and(is_nothing)
 }
 
-/// Returns true for a page that keeps something back, if it is the first of its key that does.
-pub(super) fn withholds(record: &UrlRecord) -> bool {
-    matches!(&record.state, UrlState::Done(done) if is_withheld(&done.evidence))
+/// Returns what a URL that was fetched keeps back: a page, if it is the first of its key that does,
+/// and what redirects always.
+pub(super) fn withholds(record: &UrlRecord) -> Option<Withheld> {
+    match &record.state {
+        UrlState::Done(done) => withheld(&done.evidence),
+        _ => None,
+    }
 }
 
 impl State {
@@ -94,13 +103,12 @@ impl State {
         Ok(None)
     }
 
-    /// Returns true for a page that was fetched and keeps something back, if it is the first of its
-    /// key that does.
+    /// Returns what a URL that was fetched keeps back: see [`withholds`].
     ///
     /// # Errors
     /// Returns what the database says.
-    pub(super) fn withholds(&self, url: Fingerprint) -> Result<bool, DbError> {
-        Ok(urls::get(&self.db, url)?.is_some_and(|record| withholds(&record)))
+    pub(super) fn withholds(&self, url: Fingerprint) -> Result<Option<Withheld>, DbError> {
+        Ok(urls::get(&self.db, url)?.and_then(|record| withholds(&record)))
     }
 
     /// Returns true where what would stand for a URL keeps something back that this one may give,
@@ -138,13 +146,13 @@ impl State {
         batch: &mut Batch,
         url: &CrawlUrl,
         other: Fingerprint,
-        is_alike: bool,
+        alike: Alike,
     ) -> Result<(), DbError> {
         let set = self.rules.snapshot();
         let United { all, withholds, .. } = self.united_by(&set, url, other)?;
         let Some(view) = withholds else { return Ok(()) };
         for rule in all {
-            if self.checks.compared.kept_back((rule, view), is_alike) {
+            if self.checks.compared.kept_back((rule, view), alike) {
                 let how = KeptBack { rule: rule.0, view, is_due: true };
                 suppressed::put_kept_back(batch, &self.db, how);
                 self.rejudged.push_back(((rule, view), Fingerprint(0)));
@@ -249,7 +257,7 @@ impl State {
         let rows = suppressed::by_rule_from(&self.db, rule.0, from, STEP)?;
         let mut batch = Batch::default();
         for (url, by) in &rows {
-            if self.withholds(*by)? {
+            if self.withholds(*by)?.is_some() {
                 self.restore_suppressed(&mut batch, *by, *url)?;
             }
         }
@@ -726,7 +734,7 @@ pub(super) mod tests {
     pub(in crate::crawl) fn done(shown: Fetched, withheld: bool) -> UrlState {
         let done = DoneState {
             at: Timestamp::ZERO,
-            status: 200,
+            status: if matches!(shown, Fetched::Redirect { .. }) { 302 } else { 200 },
             bytes: 1,
             mime: "text/html".to_owned(),
             text_digest: None,
@@ -797,6 +805,68 @@ pub(super) mod tests {
         assert!(queued(&state, "/q?sid=1"), "nor does the plain form");
     }
 
+    /// Of a site whose links to other languages redirect to the page all forms of each were fetched,
+    /// and rules that say so cost more than they saved.
+    #[test]
+    fn a_redirect_stands_for_its_forms_where_those_of_many_targets_lead_to_the_same() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
+        let form =
+            |page: u32, form: u32| url(&format!("http://a.example/go?next={page}&sid={form}"));
+        let to = |page: u32| url(&format!("http://a.example/{page}"));
+        let state_of = |state: &State, url: &CrawlUrl| {
+            urls::get(&state.db, url.fingerprint()).unwrap().unwrap().state
+        };
+        let is_hidden = |state: &State, url: &CrawlUrl| {
+            matches!(state_of(state, url), UrlState::Suppressed { .. })
+        };
+        // Fetches the first form, finds the second one and returns whether that is hidden.
+        let hides = |state: &mut State, page: u32, to: &CrawlUrl| {
+            let (first, second) = (form(page, 1), form(page, 2));
+            find(state, first.path_and_query(), now);
+            let row = record(&first, None, done(Fetched::redirect(to), false));
+            let mut batch = Batch::default();
+            urls::put(&mut batch, &state.db, first.fingerprint(), &row);
+            state.commit(batch, now).unwrap();
+            find(state, second.path_and_query(), now);
+            is_hidden(state, &second)
+        };
+        let compare = |state: &mut State, page: u32, shown: Fetched| {
+            let first = form(page, 1).fingerprint();
+            let Some(Withheld::Page(to)) = state.withholds(first).unwrap() else {
+                panic!("it redirects")
+            };
+            let Some(alike) = Alike::of_redirect(to, shown) else { return };
+            let mut batch = Batch::default();
+            state.note_kept_back(&mut batch, &form(page, 2), first, alike).unwrap();
+            state.commit(batch, now).unwrap();
+        };
+        let front = url("http://a.example/");
+        for page in 0..20 {
+            assert!(!hides(&mut state, page, &front), "all lead to the front page");
+            compare(&mut state, page, Fetched::redirect(&front));
+        }
+        for page in 20..24 {
+            assert!(!hides(&mut state, page, &to(page)));
+            compare(&mut state, page, Fetched::redirect(&to(page)));
+        }
+        assert!(hides(&mut state, 24, &to(24)), "that is four targets, and the front page");
+        compare(&mut state, 24, Fetched::Unavailable);
+        assert!(hides(&mut state, 25, &to(25)), "that nothing answers says nothing");
+        // An audit leads to a page of its own.
+        compare(&mut state, 25, Fetched::redirect(&to(99)));
+        while state.readmit_some(now).unwrap() {}
+        assert!(!is_hidden(&state, &form(24, 2)) && !is_hidden(&state, &form(25, 2)));
+        assert!(!hides(&mut state, 26, &to(26)), "nor does it from then on");
+        drop(state);
+        let mut state = open_under(&env, logs.path(), drop_sid(), now);
+        for page in 30..36 {
+            assert!(!hides(&mut state, page, &to(page)), "nor in the next run");
+            compare(&mut state, page, Fetched::redirect(&to(page)));
+        }
+    }
+
     /// Of a wiki whose views all forbid to follow their links both forms of each were fetched.
     #[test]
     fn where_all_forms_keep_back_the_same_one_of_them_stands_for_the_others() {
@@ -817,7 +887,8 @@ pub(super) mod tests {
             let [first, second] =
                 [1, 2].map(|form| url(&format!("http://a.example/{page}?sid={form}")));
             let mut batch = Batch::default();
-            state.note_kept_back(&mut batch, &second, first.fingerprint(), is_alike).unwrap();
+            let alike = if is_alike { Alike::By(page.into()) } else { Alike::No };
+            state.note_kept_back(&mut batch, &second, first.fingerprint(), alike).unwrap();
             state.commit(batch, now).unwrap();
         };
         for page in 0..5 {

@@ -534,7 +534,7 @@ fn is_work(mime: &str) -> bool {
 
 /// Returns true where the query of a URL names a page, as that of a login form does which says what
 /// is shown afterwards: there is one for each page of its host.
-fn names_page(url: &CrawlUrl) -> bool {
+pub(super) fn names_page(url: &CrawlUrl) -> bool {
     let query = url.path_and_query().split_once('?').map_or("", |(_, query)| query);
     let mut values = url::form_urlencoded::parse(query.as_bytes()).map(|(_, value)| value);
     values.any(|value| value.contains(['/', '?']))

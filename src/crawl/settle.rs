@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::admit::Admitted;
 use super::behind::Shown;
+use super::checks::Alike;
 use super::discover::{Link, Via};
 use super::error::CrawlError;
-use super::evidence::{Marks, evidence, evidence_of, fetched_of};
+use super::evidence::{Marks, Withheld, evidence, evidence_of, fetched_of};
 use super::explain::nearest;
 use super::learn::News;
 use super::log::{Line, NearLine};
@@ -362,10 +363,11 @@ impl State {
         line.follow = follow;
         let keeps_back = keeps_back(line, visit);
         let stands = self.stands_beside(admitted);
-        let kept_back_by = match stands {
-            Some(other) if self.withholds(other)? => Some(other),
-            _ => None,
+        let kept_back = match stands {
+            Some(other) => self.withholds(other)?.map(|what| (other, what)),
+            None => None,
         };
+        let is_form_of_such = matches!(kept_back, Some((_, Withheld::Links)));
         let fetched = fetched_of(answer, Some(facts));
         let shown = match fetched {
             shown @ Fetched::Page { digest: None, .. } => shown,
@@ -391,10 +393,19 @@ impl State {
             rules_version: version,
             content: line.content.clone(),
             links: facts.links.len() as u32,
-            evidence: evidence(&shown, keeps_back && kept_back_by.is_none(), marks),
+            evidence: evidence(&shown, keeps_back && !is_form_of_such, marks),
         };
-        if let Some(other) = kept_back_by.filter(|_| shows_a_page(&done)) {
-            self.note_kept_back(batch, &waiting.url, other, keeps_back)?;
+        if let Some((other, what)) = kept_back {
+            let own = waiting.fingerprint;
+            let alike = match what {
+                Withheld::Page(to) => Alike::of_redirect(to, shown),
+                Withheld::Links if !shows_a_page(&done) => None,
+                Withheld::Links if keeps_back => Some(Alike::By(own.0 as u64)),
+                Withheld::Links => Some(Alike::No),
+            };
+            if let Some(alike) = alike {
+                self.note_kept_back(batch, &waiting.url, other, alike)?;
+            }
         }
         self.learn(batch, admitted, answer, (facts, (fetched, marks), &news), now)?;
         let shows_a_page = shows_a_page(&done);
@@ -536,11 +547,13 @@ impl State {
             links.push(Link { url, found, letter: 'R', nofollow: false, as_link: None });
         }
         let repeats = standing.repeats && !self.shows_other_words(facts)?;
+        let duplicate = facts.repeats.is_some();
+        let speaks_for_others = admitted.is_audit && duplicate && repeats;
         let directives = Directives {
             nofollow: facts.directives.nofollow,
             noarchive: facts.directives.noarchive,
-            duplicate: facts.repeats.is_some(),
-            audit: admitted.is_audit,
+            duplicate,
+            audit: speaks_for_others && self.follows_audit(admitted),
             host_duplicates: repeats,
             soft_error: facts.junk.is_some(),
         };

@@ -786,7 +786,7 @@ impl RuleBook {
         match fetched {
             Fetched::Unavailable => return,
             Fetched::Gone => self.miner.note_dead(url),
-            Fetched::Page { .. } | Fetched::Forbidden => {}
+            Fetched::Page { .. } | Fetched::Forbidden | Fetched::Redirect { .. } => {}
         }
         if self.probed.len() >= PROBED_MAX {
             self.probed.pop_first();

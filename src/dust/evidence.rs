@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::differences::Differences;
+use super::fetched::target_of;
 use super::items::Words;
 use super::sketch::{Likeness, SLOTS, Sketch};
 use crate::content::Bag;
@@ -184,7 +185,7 @@ impl Documents {
 
     /// Returns the document of pages that are known only as what this URL leads to.
     pub(crate) fn of_target(&mut self, target: &str) -> Doc {
-        self.of_hash(xxh3_64(target.as_bytes()))
+        self.of_hash(target_of(target))
     }
 
     /// Returns the document of a page that is another one than those like it, known from here on by

@@ -1,11 +1,13 @@
 //! What a fetch for the sake of a rule showed, and whether two fetches showed the same.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::evidence::{Page, Text};
 use super::sketch::{Likeness, Sketch};
 use super::validate::Finding;
 use crate::content::{Bag, Change, Overlap};
+use crate::url::CrawlUrl;
 
 /// A shorter main text than this may be missing from a page by chance.
 const SUBSTANTIAL_SHINGLES: u32 = 24;
@@ -60,6 +62,11 @@ pub enum Fetched {
     Forbidden,
     /// 429, 5xx, or no answer: says nothing about the rule.
     Unavailable,
+    /// It redirects, and what it leads to was not followed.
+    Redirect {
+        /// A hash of the URL that it leads to.
+        to: u64,
+    },
 }
 
 impl Fetched {
@@ -70,7 +77,7 @@ impl Fetched {
             Fetched::Gone | Fetched::Forbidden => true,
             // With the very same words it is what the other is.
             Fetched::Page { junk, .. } => junk && !self.has_words_of(audited),
-            Fetched::Unavailable => false,
+            Fetched::Unavailable | Fetched::Redirect { .. } => false,
         };
         let words = audited.words();
         let alive = words.is_some() || audited.has_bytes();
@@ -79,6 +86,11 @@ impl Fetched {
         let is_hidden =
             self.is_mute() && words >= Some(SUBSTANTIAL_SHINGLES) && !self.has_words_of(audited);
         if dead && alive || is_hidden { Finding::Failed } else { agreement(self, audited) }
+    }
+
+    /// Returns what a URL shows that redirects there.
+    pub(crate) fn redirect(to: &CrawlUrl) -> Fetched {
+        Fetched::Redirect { to: target_of(to.as_str()) }
     }
 
     /// Returns true for a page that is neither gone nor an error.
@@ -346,6 +358,11 @@ fn title_words_max(words: u32, others: u32) -> u32 {
     TITLE_WORDS_MAX.max(words.max(others) / TITLE_PARTS)
 }
 
+/// Returns what stands for the URL that others redirect to, among the documents that they are.
+pub(super) fn target_of(url: &str) -> u64 {
+    xxh3_64(url.as_bytes())
+}
+
 /// Returns true where a page can bear witness.
 pub(crate) fn speaks(page: &Page) -> bool {
     let redirects = page.declared.as_ref().is_some_and(|(redirect, _)| *redirect);
@@ -392,11 +409,16 @@ pub(super) fn are_apart(one: &Bag, other: &Bag) -> bool {
 
 /// Compares a page with what should be the same page.
 pub(crate) fn agreement(known: Fetched, outcome: Fetched) -> Finding {
-    let Fetched::Page { text, junk, .. } = known else { return Finding::Unclear };
+    let (text, junk) = match known {
+        Fetched::Page { text, junk, .. } => (text, junk),
+        // That they lead to two URLs does not say that these are two pages.
+        Fetched::Redirect { .. } if known == outcome => return Finding::Same,
+        _ => return Finding::Unclear,
+    };
     let (other, other_junk) = match outcome {
         Fetched::Page { text, junk, .. } => (text, junk),
         Fetched::Gone | Fetched::Forbidden => return Finding::Failed,
-        Fetched::Unavailable => return Finding::Unclear,
+        Fetched::Unavailable | Fetched::Redirect { .. } => return Finding::Unclear,
     };
     match (text, other) {
         _ if junk || other_junk && known.has_words_of(outcome) => Finding::Unclear,
@@ -560,6 +582,20 @@ mod tests {
         assert_eq!(taken_for_junk.judged_by(page(0..300)), Finding::Unclear);
         assert_eq!(page(500..800).judged_by(taken_for_junk), Finding::Failed);
         assert_eq!(taken_for_junk.judged_by(page(500..800)), Finding::Failed);
+    }
+
+    #[test]
+    fn what_redirects_is_known_by_where_it_leads() {
+        let to = |n: u32| {
+            let url = CrawlUrl::parse(&format!("http://a.example/{n}")).unwrap();
+            Fetched::redirect(&url)
+        };
+        assert_eq!(to(1).judged_by(to(1)), Finding::Same);
+        assert_eq!(to(1).judged_by(to(2)), Finding::Unclear, "both may be one page");
+        assert_eq!(to(1).judged_by(page(0..300)), Finding::Unclear);
+        assert_eq!(page(0..300).judged_by(to(1)), Finding::Unclear);
+        assert_eq!(to(1).judged_by(Fetched::Unavailable), Finding::Unclear);
+        assert!(!to(1).is_page() && !to(1).can_testify() && !to(1).hides(page(0..300)));
     }
 
     #[test]

@@ -1037,6 +1037,34 @@ fn a_page_that_is_told_apart_from_another_text_is_what_its_other_forms_are() {
     assert!(book.rules().any(|rule| rule.rule == RuleKind::SortParameters));
 }
 
+/// Two forms that redirect to one URL were evidence to the miner, and none to the trial of what it
+/// found.
+#[test]
+fn a_rule_is_proved_by_forms_that_redirect_to_the_same_unless_that_is_one_url() {
+    let proves = |to: fn(u64) -> CrawlUrl| {
+        let mut book = RuleBook::new(Settings::default()).proving_by_pairs();
+        let form = |id: u64, lang: &str| url(&format!("/go?next={id}&lang={lang}"));
+        for (id, lang) in (1..=20).flat_map(|id| ["de", "en", "fr"].map(|lang| (id, lang))) {
+            let declared = Some(Declared::Redirect(to(id)));
+            let observation = page(form(id, lang), Text::Unknown);
+            book.observe(&Observation { declared, ..observation });
+        }
+        book.mine(&Site::new("example.com"), Timestamp::ZERO).unwrap();
+        let set = book.take_rule_set().unwrap().unwrap();
+        for id in 21..=40 {
+            let (found, shown) = (form(id, "de"), Fetched::redirect(&to(id)));
+            let canonized = set.canonize(&found);
+            let pair = (&found, &*canonized.key);
+            let said = beside(shown, shown);
+            book.audit_result(&canonized.rules, pair, said, Timestamp::ZERO);
+        }
+        let hides = |rule: &&Rule| rule.rule == RuleKind::drop(vec!["lang".into()], None);
+        book.rules().find(hides).map(|rule| rule.state)
+    };
+    assert_eq!(proves(|id| url(&format!("/{id}"))), Some(RuleState::Enforced));
+    assert_ne!(proves(|_| url("/")), Some(RuleState::Enforced), "all lead to the front page");
+}
+
 /// Of four hundred pages five were others, one of them was met, and what the rule hid stayed
 /// hidden.
 #[test]

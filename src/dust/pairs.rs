@@ -39,7 +39,7 @@ use super::book::{Entry, RuleBook};
 use super::changes::{Difference, Others};
 use super::entries::Entries;
 use super::evidence::{Doc, Documents, Page, Text, Window, witness_of};
-use super::fetched::{Fetched, are_apart, of_page, speaks};
+use super::fetched::{Fetched, are_apart, of_page, speaks, target_of};
 use super::live::{is_united, needed, rewrite};
 use super::prior;
 use super::proven::{AGREED_BEFORE, Proven, places};
@@ -512,7 +512,9 @@ impl RuleBook {
     pub(super) fn witness(&self, url: &CrawlUrl, shown: Fetched) -> u64 {
         let text = match shown {
             Fetched::Page { text: Text::Main(text), .. } => text,
-            Fetched::Page { text: Text::Bytes(hash), .. } => return hash,
+            Fetched::Page { text: Text::Bytes(hash), .. } | Fetched::Redirect { to: hash } => {
+                return hash;
+            }
             _ => return 0,
         };
         let window = self.miner.window(&url.site());
@@ -639,7 +641,7 @@ impl Seen<'_> {
     }
 
     /// Returns the document that the page shares with another one of its key, or with what it
-    /// redirects to, if that tests the rule on trial. One that is contained in the other is none,
+    /// redirects to, if that tests the rule on trial. Two that redirect to one URL share that. One that is contained in the other is none,
     /// nor is one with the same text among other words: what an audit would doubt proves nothing
     /// either. Where each of the others differs from it by more than a label has, it is said how
     /// one of them does.
@@ -653,8 +655,13 @@ impl Seen<'_> {
             let target = CrawlUrl::parse(target).ok()?;
             let led = rewrite(keys.rules, &target).map_or_else(|| target.clone(), |(led, _)| led);
             let is_led = led == *key && keys.test(self.url, &target);
-            let hash = xxhash_rust::xxh3::xxh3_64(key.as_str().as_bytes());
-            return is_led.then_some((hash, None));
+            if is_led {
+                return Some((target_of(key.as_str()), None));
+            }
+            let leads_there = |other: &&Seen<'_>| other.page.declared == self.page.declared;
+            let mut others = others.filter(leads_there).take(FORMS_MAX as usize);
+            let agrees = others.any(|other| keys.test(self.url, other.url));
+            return agrees.then(|| (target_of(target.as_str()), None));
         }
         let doc: Doc = self.page.doc.filter(|_| speaks(self.page))?;
         let shown = of_page(self.page);

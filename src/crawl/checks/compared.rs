@@ -9,7 +9,7 @@ use super::measure;
 use crate::content::{Change, WordSet};
 use crate::crawl::beside::{self, Differs};
 use crate::crawl::judge::{Distance, Lasting, Lasts};
-use crate::dust::{Changes, Difference, Finding, RuleId, Sketch, Words};
+use crate::dust::{Changes, Difference, Fetched, Finding, RuleId, Sketch, Words};
 use crate::url::{CrawlUrl, Fingerprint};
 
 /// Pages and rules of which it is remembered that forms agreed, some 60 bytes each; and how many
@@ -29,8 +29,10 @@ const PARTS_MIN: u32 = 3;
 const PARTS_SHARE: u32 = 4;
 
 /// Pairs of forms that both keep something back, as by a word to robots that holds for the links of
-/// a view, after which a form of that view that does stands for others by the same rule.
-const ALIKE_MIN: u32 = 5;
+/// a view, after which a form of that view that does stands for others by the same rule. Of forms
+/// that redirect, URLs that both forms of a pair lead to: that many pairs lead to the front page
+/// says nothing of others.
+const ALIKE_MIN: usize = 5;
 
 /// Rules, each in one view, of which such pairs are counted.
 pub(in crate::crawl) const KEPT_BACK_MAX: usize = 10_000;
@@ -65,18 +67,39 @@ struct Parts {
     others: u32,
 }
 
+/// Whether two forms keep back the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::crawl) enum Alike {
+    /// They do; pairs of one number count once.
+    By(u64),
+    /// The second one gives what the first one does not.
+    No,
+}
+
+impl Alike {
+    /// Returns whether a form that showed this is like one that redirects to the URL of a hash;
+    /// `None` where that says nothing.
+    pub(in crate::crawl) fn of_redirect(to: u64, shown: Fetched) -> Option<Alike> {
+        match shown {
+            Fetched::Redirect { to: own } if own == to => Some(Alike::By(to)),
+            Fetched::Redirect { .. } => Some(Alike::No),
+            shown => shown.is_page().then_some(Alike::No),
+        }
+    }
+}
+
 /// Whether a rule makes one page of forms of which one keeps back what the other gives.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct KeptBack {
-    /// Pairs in which both kept something back.
-    alike: u32,
+    /// What pairs in which both kept something back count as, up to [`ALIKE_MIN`].
+    alike: BTreeSet<u64>,
     /// In one pair the second form did not.
     is_refuted: bool,
 }
 
 impl KeptBack {
-    fn is_alike(self) -> bool {
-        self.alike >= ALIKE_MIN && !self.is_refuted
+    fn is_alike(&self) -> bool {
+        self.alike.len() >= ALIKE_MIN && !self.is_refuted
     }
 }
 
@@ -254,13 +277,15 @@ impl Compared {
 
     /// Counts a pair of forms that a rule makes one, of which the first, of this view, keeps
     /// something back; returns true where they are not alike, and all before had been.
-    pub(in crate::crawl) fn kept_back(&mut self, of: (RuleId, u64), is_alike: bool) -> bool {
+    pub(in crate::crawl) fn kept_back(&mut self, of: (RuleId, u64), alike: Alike) -> bool {
         if self.kept_back.len() >= KEPT_BACK_MAX && !self.kept_back.contains_key(&of) {
             return false;
         }
         let known = self.kept_back.entry(of).or_default();
-        if is_alike {
-            known.alike = known.alike.saturating_add(1);
+        if let Alike::By(witness) = alike {
+            if known.alike.len() < ALIKE_MIN {
+                known.alike.insert(witness);
+            }
             return false;
         }
         !std::mem::replace(&mut known.is_refuted, true)

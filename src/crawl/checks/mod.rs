@@ -13,15 +13,17 @@ pub(in crate::crawl) mod second_looks;
 
 use std::collections::{HashMap, VecDeque};
 
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
 use self::compared::Compared;
-pub(in crate::crawl) use self::compared::KEPT_BACK_MAX;
+pub(in crate::crawl) use self::compared::{Alike, KEPT_BACK_MAX};
 use self::measure::{Failed, Measuring};
 use self::prove::{Clean, Scan};
 use self::second_looks::{SecondLooks, is_looked_at_twice};
 use super::admit::Admitted;
 use super::beside::Differs;
 use super::error::CrawlError;
-use super::evidence::{Marks, evidence_of, marks_in};
+use super::evidence::{Marks, Withheld, evidence_of, marks_in};
 use super::judge::{Distance, LONG_SILENT};
 use super::log::BesideLine;
 use super::readmit;
@@ -157,7 +159,8 @@ pub(in crate::crawl) struct United {
     pub(in crate::crawl) url: CrawlUrl,
     /// What stands for it, where that is not judged already, and the rules that rewrite it too.
     pub(in crate::crawl) stands: Option<(Vec<RuleId>, CrawlUrl)>,
-    /// What stands for it keeps something back, in this view: see [`State::is_kept_back`].
+    /// What stands for it keeps something back: a name of that, and of its view. See
+    /// [`State::is_kept_back`].
     pub(in crate::crawl) withholds: Option<u64>,
 }
 
@@ -370,6 +373,14 @@ impl Checks {
     }
 }
 
+/// Returns a name of what is kept back in a view.
+fn view_without(what: Withheld, view: u64) -> u64 {
+    match what {
+        Withheld::Links => view,
+        Withheld::Page(_) => xxh3_64_with_seed(b"redirects", view),
+    }
+}
+
 impl State {
     /// Returns which rules make a URL and the one that stands for it one page.
     ///
@@ -387,8 +398,8 @@ impl State {
             let (own, url) = (set.canonize(url).rules, url.clone());
             return Ok(United { all: own.clone(), rules: own, url, stands: None, withholds: None });
         };
-        let keeps_back = record.is_some_and(|record| readmit::withholds(&record));
-        let withholds = keeps_back.then(|| set.view_of(&stands));
+        let withholds = record.and_then(|record| readmit::withholds(&record));
+        let withholds = withholds.map(|what| view_without(what, set.view_of(&stands)));
         let all = set.uniting(url, &stands);
         if all.is_none()
             && let Some(rule) = set.led_back(url, &stands)
@@ -496,12 +507,11 @@ impl State {
     ) -> Result<Option<BesideLine>, DbError> {
         let Some(by) = self.stands_beside(admitted) else { return Ok(None) };
         let url = admitted.lease.waiting.fingerprint;
-        let (why, rules) = match (self.checks.awaited.get(&url), &admitted.beside) {
-            (Some(check), _) if check.why != Why::Proves => ("audit", &check.rules[..]),
-            (Some(check), _) => ("check", &check.rules[..]),
-            (None, Some((_, rules))) => ("audit", &rules[..]),
-            (None, None) if self.withholds(by)? => ("kept-back", &[][..]),
-            (None, None) => ("brought-back", &[][..]),
+        let (why, rules) = match self.rules_beside(admitted) {
+            Some((Why::Proves, rules)) => ("check", rules),
+            Some((_, rules)) => ("audit", rules),
+            None if self.withholds(by)?.is_some() => ("kept-back", &[][..]),
+            None => ("brought-back", &[][..]),
         };
         // It may itself have been suppressed since.
         let by = self.stand_in(url, by)?.unwrap_or(by);
@@ -511,6 +521,20 @@ impl State {
             why: why.to_owned(),
             rules: rules.to_vec(),
         }))
+    }
+
+    /// Returns why a URL is fetched that rules would suppress, and which.
+    fn rules_beside<'a>(&'a self, admitted: &'a Admitted) -> Option<(Why, &'a [RuleId])> {
+        let check = self.checks.awaited.get(&admitted.lease.waiting.fingerprint);
+        let check = check.map(|check| (check.why, &check.rules[..]));
+        check.or_else(|| admitted.beside.as_ref().map(|(_, rules)| (Why::Told, &rules[..])))
+    }
+
+    /// Returns true where the links of a URL that is fetched to measure rules are followed though
+    /// its text is known, as are many of its host: it speaks for others that nobody fetches.
+    pub(in crate::crawl) fn follows_audit(&mut self, admitted: &Admitted) -> bool {
+        let rules = self.rules_beside(admitted).map_or_else(Vec::new, |(_, rules)| rules.to_vec());
+        self.behind.follows(&rules)
     }
 
     /// Returns the URL that stands, or stood, for one that is fetched all the same.

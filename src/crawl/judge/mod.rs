@@ -25,6 +25,7 @@ use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
 use super::learner::{AuditedForm, Tell};
+use super::repeats::names_page;
 use super::self_links::{leads_to, may_be_form};
 use super::state::State;
 use crate::clock::Timestamp;
@@ -307,6 +308,9 @@ impl State {
             self.tell_of_refused(told, differs, now);
             return Ok(());
         }
+        if is_led_past(known, audited, leads) {
+            return self.tell_audited(told, Some(Finding::Failed), now);
+        }
         let doubt = self.doubt_of(url, &told, (differs, is_other));
         // Where pages change at each look, a second one tells not more than what both say for good.
         told.looks_at_form = is_own
@@ -488,6 +492,15 @@ impl State {
         }
         Ok(any)
     }
+}
+
+/// Returns true for a URL that redirects to what nothing else has led to, where the one that stands
+/// for it shows a page or redirects elsewhere: hidden, it would lose what it leads to. A demand to
+/// log in that names where one came from is another one for each form, and none is a page.
+fn is_led_past(known: Fetched, audited: Fetched, leads: &Leads<'_>) -> bool {
+    let is_elsewhere = matches!(audited, Fetched::Redirect { .. }) && audited != known;
+    let stands = known.is_page() || matches!(known, Fetched::Redirect { .. });
+    is_elsewhere && stands && leads.new > 0 && !leads.redirect.is_some_and(names_page)
 }
 
 #[cfg(test)]

@@ -402,6 +402,30 @@ fn a_link_that_leads_to_a_form_of_its_page_does_not_lead_elsewhere() {
     assert_eq!(led_to(14, "http://a.example/topic/4?view=all", Some(other)), (2, 1));
 }
 
+/// Forms that redirect to one page were no evidence of anything, nor was one that leads to a page
+/// of its own.
+#[test]
+fn forms_agree_that_redirect_to_one_url_and_fail_where_one_leads_to_another_that_is_new() {
+    let [own, other, wall] = [
+        "http://a.example/7",
+        "http://a.example/de/7",
+        "http://a.example/login?next=%2Fgo%3Fid%3D7%26sid%3D2",
+    ]
+    .map(url);
+    let after = |holder: Fetched, to: &CrawlUrl, new: u64| {
+        let mut bench = Bench::new("http://a.example/go?id=7&sid=1", done(holder, false));
+        let leads = Leads { redirect: Some(to), new, ..Leads::default() };
+        bench.fetch_leading("http://a.example/go?id=7&sid=2", Fetched::redirect(to), leads)[0]
+    };
+    let holder = Fetched::redirect(&own);
+    assert_eq!(after(holder, &own, 0), (1, 0));
+    assert_eq!(after(holder, &other, 1), (0, 1), "hidden, it would lose what it leads to");
+    assert_eq!(after(page(0..300), &other, 1), (0, 1), "beside a page as well");
+    assert_eq!(after(holder, &other, 0), (0, 0), "something else leads there");
+    assert_eq!(after(holder, &wall, 1), (0, 0), "a demand to log in for each form");
+    assert_eq!(after(Fetched::Unavailable, &other, 1), (0, 0), "nothing stands for it");
+}
+
 /// Of artists with a page of text and four works on each page of their list a rule hid all but
 /// the first pages: titles of a few words were taken for labels.
 #[test]
