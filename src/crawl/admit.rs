@@ -456,7 +456,9 @@ impl State {
     }
 
     /// Returns the URL that stands for `key`, if it is another one than `own`, and not itself one
-    /// that was refused or failed: what cannot be fetched stands for nothing.
+    /// that was refused or failed: what cannot be fetched stands for nothing. Nor does a form that
+    /// waits while `own` has its turn: it may lie deeper, and be refused when its own turn comes.
+    /// The key itself does, which is what others are forms of.
     ///
     /// # Errors
     /// Returns what the database says.
@@ -469,10 +471,15 @@ impl State {
             Some(Known::Itself) => key,
             // A rule that fell leaves its keys behind: what had one of them stands for others only
             // while the rules still give it that key.
-            Some(Known::By(by)) if self.still_stands(by, key)?.is_some() => by,
+            Some(Known::By(by)) if self.still_stands(by, key)?.is_some() && !self.waits(by)? => by,
             Some(Known::By(_)) | None => return Ok(None),
         };
         self.stand_in(own, by)
+    }
+
+    fn waits(&self, url: Fingerprint) -> Result<bool, DbError> {
+        let record = urls::get(&self.db, url)?;
+        Ok(record.is_some_and(|record| matches!(record.state, UrlState::Queued(_))))
     }
 
     /// Returns the page that a link was found on, and the rule by which the link is that page. One
@@ -482,15 +489,20 @@ impl State {
         set: &RuleSet,
         lease: &Lease,
     ) -> Result<Option<(Fingerprint, RuleId)>, DbError> {
-        let own = lease.waiting.fingerprint;
-        let Some(via) = lease.waiting.via.filter(|via| *via != own) else { return Ok(None) };
-        if !set.knows(lease.waiting.url.host_str()) {
+        let waiting = &lease.waiting;
+        if !set.knows_self_links(waiting.url.host_str()) {
             return Ok(None);
         }
-        let Some(page) = self.url_of(via)? else { return Ok(None) };
-        let Some(rule) = set.led_back(&lease.waiting.url, &page) else { return Ok(None) };
-        let stands = self.stand_in(own, via)? == Some(via) && self.withholds(via)?.is_none();
-        Ok(stands.then_some((via, rule)))
+        let own = waiting.fingerprint;
+        let pages = waiting.via.into_iter().chain(self.met_on(own));
+        for via in pages.filter(|via| *via != own) {
+            let Some(page) = self.url_of(via)? else { continue };
+            let Some(rule) = set.led_back(&waiting.url, &page) else { continue };
+            if self.stand_in(own, via)? == Some(via) && self.withholds(via)?.is_none() {
+                return Ok(Some((via, rule)));
+            }
+        }
+        Ok(None)
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -651,11 +663,14 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::learn::{Asker, ProbeFlight};
     use super::*;
-    use crate::crawl::readmit::tests::{open, url};
+    use crate::crawl::readmit::tests::{done, drop_parameter, find, open, record, url};
     use crate::db::MemoryEnv;
     use crate::db::families::queue::Item;
+    use crate::dust::{Rule, RuleKind, Scope, Source, Text};
     use crate::frontier::Next;
 
     fn next_lease(state: &mut State, now: Timestamp) -> Lease {
@@ -668,6 +683,71 @@ mod tests {
             }
         }
         panic!("no lease");
+    }
+
+    /// A day of a calendar, found long before its rule, gave way to another form of it that was
+    /// found later and deeper, and refused as part of a trap when its turn came: neither was
+    /// fetched.
+    #[test]
+    fn a_form_that_waits_stands_for_none_that_has_its_turn_before_it() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        find(&mut state, "/day?sid=1", now);
+        find(&mut state, "/night", now);
+        let rules = vec![Arc::new(drop_parameter("sid"))];
+        state.rules.publish(RuleSet::compile(1, rules, 0.0).unwrap());
+        find(&mut state, "/day?sid=2", now);
+        let of = |tail: &str| url(&format!("http://a.example{tail}")).fingerprint();
+        let [early, late, key, night] = ["/day?sid=1", "/day?sid=2", "/day", "/night"].map(of);
+        assert_eq!(seen::get(&state.db, key).unwrap(), Some(Known::By(late)));
+        assert_eq!(state.other_holder(early, key).unwrap(), None);
+        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        let mut batch = Batch::default();
+        let row = record(&url("http://a.example/day?sid=2"), None, done(shown, false));
+        urls::put(&mut batch, &state.db, late, &row);
+        state.commit(batch, now).unwrap();
+        assert_eq!(state.other_holder(early, key).unwrap(), Some(late), "it was fetched");
+        let form = of("/night?sid=1");
+        assert_eq!(state.other_holder(form, night).unwrap(), Some(night), "the key itself");
+    }
+
+    /// Of a forum's links to single posts those were fetched that a list had led to before their
+    /// topic did.
+    #[test]
+    fn a_link_leads_back_to_a_page_where_it_was_not_met_first() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.enforces = true;
+        let [list, topic, post] =
+            ["list", "topic/4", "post/17"].map(|tail| url(&format!("http://a.example/{tail}")));
+        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        let mut batch = Batch::default();
+        for page in [&list, &topic] {
+            let row = record(page, None, done(shown, false));
+            urls::put(&mut batch, &state.db, page.fingerprint(), &row);
+        }
+        state.commit(batch, now).unwrap();
+        find(&mut state, "/post/17", now);
+        let kind = RuleKind::SelfLink { page: "/topic/<n>".into(), link: "/post/<n>".into() };
+        let site = url("http://a.example/").site();
+        let rule = Rule::new(site, kind, Scope::default(), Source::Mined, Timestamp::ZERO);
+        let id = rule.id;
+        state.rules.publish(RuleSet::compile(1, vec![Arc::new(rule)], 0.0).unwrap());
+        let mut lease = next_lease(&mut state, now);
+        assert_eq!(lease.waiting.url, post);
+        lease.waiting.via = Some(list.fingerprint());
+        // From the first redirect on it is remembered where links were met.
+        let shown = (Fetched::redirect(&list), Some(&list));
+        state.note_links_back(&url("http://a.example/old"), shown, now).unwrap();
+        let set = state.rules.snapshot();
+        let own = post.fingerprint();
+        assert_eq!(state.page_of_link(&set, &lease).unwrap(), None);
+        state.meet_again((&post, own), (&list, list.fingerprint()));
+        assert_eq!(state.page_of_link(&set, &lease).unwrap(), None, "no rule speaks of lists");
+        state.meet_again((&post, own), (&topic, topic.fingerprint()));
+        assert_eq!(state.page_of_link(&set, &lease).unwrap(), Some((topic.fingerprint(), id)));
     }
 
     /// Returns what is asked for on account of a probe.

@@ -478,6 +478,9 @@ impl State {
         match met.known.get(&one.own).copied() {
             Some(Known::Itself) => {
                 self.behind.met(one.own);
+                if let Some(via) = via {
+                    self.meet_again((&one.link.url, one.own), (via.url, via.fingerprint));
+                }
                 self.counters.known += 1;
                 self.count("known");
                 return self.find_nearer(batch, via, one, met);

@@ -144,6 +144,9 @@ impl State {
         {
             self.looks.note_said(waiting.fingerprint, &analysis.vocabulary);
         }
+        if !troubled {
+            self.note_links_back(&waiting.url, (fetched, facts.redirect.as_ref()), now)?;
+        }
         if let Some(via) = admitted.via.as_ref().filter(|_| !troubled) {
             let shown = (fetched, facts.redirect.as_ref());
             self.note_self_link((&waiting.url, via), shown, now)?;

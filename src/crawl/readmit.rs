@@ -805,8 +805,8 @@ pub(super) mod tests {
         assert!(queued(&state, "/q?sid=1"), "nor does the plain form");
     }
 
-    /// Of a site whose links to other languages redirect to the page all forms of each were fetched,
-    /// and rules that say so cost more than they saved.
+    /// Of a site whose links to other languages redirect to the page all forms of each were
+    /// fetched, and rules that say so cost more than they saved.
     #[test]
     fn a_redirect_stands_for_its_forms_where_those_of_many_targets_lead_to_the_same() {
         let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));

@@ -1,8 +1,11 @@
 //! Which links lead back to the page they were found on: counted by their form and that of the
 //! page, until enough pages speak for a rule.
 //!
-//! Bounded: the last [`FORMS_MAX`] pairs of forms, in memory; those of a run before are counted
-//! anew.
+//! A link counts on each page that it leads back to, wherever it was met first: what a list links
+//! to beside its entry, and redirects to that, stands on the entry as well.
+//!
+//! Bounded: the last [`FORMS_MAX`] pairs of forms and [`LINKS_MAX`] links, in memory; those of a
+//! run before are counted anew.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -22,6 +25,13 @@ use crate::url::{CrawlUrl, Fingerprint};
 
 /// Pairs of forms that are counted, some 150 bytes each and up to 2 KiB for those that lead back.
 const FORMS_MAX: usize = 10_000;
+
+/// Links of which it is remembered what they redirect to, and as many of which it is on which pages
+/// they were met last; some 100 and 150 bytes each.
+const LINKS_MAX: usize = 20_000;
+
+/// Pages of a link of which this is remembered.
+const MET_MAX: usize = 3;
 
 /// Pages with a link that led back to them, from which on a rule is tried; and links that led
 /// elsewhere for each of which there must be so many pages more.
@@ -73,12 +83,22 @@ struct Led {
 #[derive(Debug)]
 pub(super) struct SelfLinks {
     led: LruCache<u64, Led>,
+    /// What links redirect to.
+    redirects: LruCache<Fingerprint, Fingerprint>,
+    /// The last pages with a link that was known before they were, from the first redirect on.
+    met_on: LruCache<Fingerprint, [Option<Fingerprint>; MET_MAX]>,
+    /// Links of the page that is settled which are known to redirect to it, and which that is.
+    back: Vec<(CrawlUrl, Fingerprint)>,
 }
 
 impl Default for SelfLinks {
     fn default() -> Self {
+        let links = NonZeroUsize::new(LINKS_MAX).unwrap_or(NonZeroUsize::MIN);
         SelfLinks {
             led: LruCache::sparse(NonZeroUsize::new(FORMS_MAX).unwrap_or(NonZeroUsize::MIN)),
+            redirects: LruCache::sparse(links),
+            met_on: LruCache::sparse(links),
+            back: Vec::new(),
         }
     }
 }
@@ -108,6 +128,102 @@ impl SelfLinks {
 }
 
 impl State {
+    /// Returns true where links are looked at for those that lead back.
+    fn looks_for_self_links(&self) -> bool {
+        self.enforces && self.configured.dust.miner.self_links
+    }
+
+    /// Takes note of a link on a page that was known before.
+    pub(super) fn meet_again(
+        &mut self,
+        (url, own): (&CrawlUrl, Fingerprint),
+        (page, by): (&CrawlUrl, Fingerprint),
+    ) {
+        let links = &mut self.self_links;
+        if links.redirects.is_empty() || own == by || url.host_str() != page.host_str() {
+            return;
+        }
+        if links.redirects.peek(&own) == Some(&by) {
+            links.back.push((url.clone(), by));
+        }
+        let pages = links.met_on.get_or_insert_mut(own, Default::default);
+        if !pages.contains(&Some(by)) {
+            pages.rotate_right(1);
+            pages[0] = Some(by);
+        }
+    }
+
+    /// Returns the last pages on which a known link was met.
+    pub(super) fn met_on(&self, link: Fingerprint) -> impl Iterator<Item = Fingerprint> {
+        self.self_links.met_on.peek(&link).copied().into_iter().flatten().flatten()
+    }
+
+    /// Takes note of where a page redirects to, which may be a page on which its own link was met;
+    /// and, given what one shows, of links on it that are known to redirect to it.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn note_links_back(
+        &mut self,
+        page: &CrawlUrl,
+        (shown, redirect): (Fetched, Option<&CrawlUrl>),
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        let own = page.fingerprint();
+        if let Some(to) = redirect.filter(|to| to.origin() == page.origin())
+            && self.looks_for_self_links()
+        {
+            let by = to.fingerprint();
+            self.self_links.redirects.put(own, by);
+            if self.met_on(own).any(|met| met == by)
+                && self.evidence_at(by)?.is_some_and(|(known, _)| known.is_page())
+                && let Some(of) = self.forms_of(page, to)
+            {
+                self.count_link((page, to), of, true, now);
+            }
+        }
+        for (link, by) in std::mem::take(&mut self.self_links.back) {
+            // Those of a page that was told to nobody, as in trouble, may be left.
+            if by == own
+                && shown.is_page()
+                && let Some(of) = self.forms_of(&link, page)
+            {
+                self.count_link((&link, page), of, true, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the forms of a page and of a link on it, and how they are counted; `None` where they
+    /// have none, or it is not open whether such links lead back.
+    fn forms_of(&mut self, url: &CrawlUrl, via: &CrawlUrl) -> Option<(String, String, Count)> {
+        let (page, link) = form_of_page(via).zip(form_of_link(url, via))?;
+        let forms = xxh3_64(format!("{} {page} {link}", url.host().as_str()).as_bytes());
+        let count = Count { forms, is_naming: names_page(url, via) };
+        self.self_links.is_open(count).then_some((page, link, count))
+    }
+
+    /// Counts a link by its form and that of its page; a rule that says so is told to the miner.
+    fn count_link(
+        &mut self,
+        (url, via): (&CrawlUrl, &CrawlUrl),
+        (page, link, count): (String, String, Count),
+        leads_back: bool,
+        now: Timestamp,
+    ) {
+        let Some(pages) = self.self_links.note(count, via.fingerprint(), leads_back) else {
+            return;
+        };
+        let found = LedBack {
+            rule: RuleKind::SelfLink { page, link },
+            scope: Scope { host: Some(url.host()), ..Scope::default() },
+            pages: u32::try_from(pages).unwrap_or(u32::MAX),
+            link: url.clone(),
+            page: via.clone(),
+        };
+        self.tell(Tell::SelfLinks(Box::new(found), now));
+    }
+
     /// Takes note of whether a link led back to the page that it was found on, given what it
     /// showed, or what it redirects to; a rule that says so is told to the miner.
     ///
@@ -119,23 +235,13 @@ impl State {
         (shown, redirect): (Fetched, Option<&CrawlUrl>),
         now: Timestamp,
     ) -> Result<(), DbError> {
-        let is_asked = self.enforces && self.configured.dust.miner.self_links;
         let says_what = shown.can_testify() || redirect.is_some();
         let can_tell = says_what && url != via && url.origin() == via.origin();
-        if !is_asked || !can_tell {
+        if !can_tell || !self.looks_for_self_links() {
             return Ok(());
         }
-        let Some((page, link)) = form_of_page(via).zip(form_of_link(url, via)) else {
-            return Ok(());
-        };
-        let host = url.host();
-        let forms = xxh3_64(format!("{} {page} {link}", host.as_str()).as_bytes());
-        let count = Count { forms, is_naming: names_page(url, via) };
-        if !self.self_links.is_open(count) {
-            return Ok(());
-        }
-        let by = via.fingerprint();
-        let Some((known, _)) = self.evidence_at(by)? else { return Ok(()) };
+        let Some(of) = self.forms_of(url, via) else { return Ok(()) };
+        let Some((known, _)) = self.evidence_at(via.fingerprint())? else { return Ok(()) };
         let leads_back = match (redirect, known.judged_by(shown)) {
             (Some(to), _) => {
                 // What it redirects to may turn out to be another form of this page.
@@ -150,16 +256,7 @@ impl State {
             (None, Finding::Unclear) if known.was_apart(shown) => false,
             (None, Finding::Unclear) => return Ok(()),
         };
-        if let Some(pages) = self.self_links.note(count, by, leads_back) {
-            let found = LedBack {
-                rule: RuleKind::SelfLink { page, link },
-                scope: Scope { host: Some(host.clone()), ..Scope::default() },
-                pages: u32::try_from(pages).unwrap_or(u32::MAX),
-                link: url.clone(),
-                page: via.clone(),
-            };
-            self.tell(Tell::SelfLinks(Box::new(found), now));
-        }
+        self.count_link((url, via), of, leads_back, now);
         Ok(())
     }
 }
@@ -193,6 +290,64 @@ pub(super) fn may_be_form(one: &CrawlUrl, other: &CrawlUrl) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::crawl::readmit::tests::{done, open, record};
+    use crate::db::families::urls;
+    use crate::db::{Batch, MemoryEnv};
+    use crate::dust::Text;
+
+    /// Short links to entries of a blog, each met on a list before its entry, proposed no rule: an
+    /// entry has that link as well.
+    #[test]
+    fn a_link_counts_on_the_page_that_it_redirects_to_wherever_it_was_met_first() {
+        let (env, now) = (MemoryEnv::new().unwrap(), Timestamp::from_millis(1));
+        let logs = tempfile::tempdir().unwrap();
+        let mut state = open(&env, logs.path(), now);
+        state.enforces = true;
+        let url = |tail: &str| CrawlUrl::parse(&format!("http://a.example{tail}")).unwrap();
+        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        let counted = |state: &State| -> usize {
+            state.self_links.led.iter().map(|(_, led)| led.back.len()).sum()
+        };
+        let redirect = |state: &mut State, short: &CrawlUrl, entry: &CrawlUrl| {
+            let led = (Fetched::redirect(entry), Some(entry));
+            state.note_links_back(short, led, now).unwrap();
+        };
+        let meet = |state: &mut State, short: &CrawlUrl, page: &CrawlUrl, shown: Fetched| {
+            let met = (short, short.fingerprint());
+            state.meet_again(met, (page, page.fingerprint()));
+            state.note_links_back(page, (shown, None), now).unwrap();
+            let mut batch = Batch::default();
+            let row = record(page, None, done(shown, false));
+            urls::put(&mut batch, &state.db, page.fingerprint(), &row);
+            state.commit(batch, now).unwrap();
+        };
+        let list = url("/list");
+        let of = |n: u32| (url(&format!("/s/{n}")), url(&format!("/entry/{}", n + 20)));
+        for n in 1..=4 {
+            let (short, entry) = of(n);
+            redirect(&mut state, &short, &entry);
+            meet(&mut state, &short, &list, shown);
+            meet(&mut state, &short, &entry, shown);
+            assert_eq!(counted(&state), n as usize, "the link came first");
+        }
+        for n in 5..=8 {
+            let (short, entry) = of(n);
+            meet(&mut state, &short, &entry, shown);
+            meet(&mut state, &short, &list, shown);
+            assert_eq!(counted(&state), n as usize - 1);
+            redirect(&mut state, &short, &entry);
+            assert_eq!(counted(&state), n as usize, "the entry came first");
+        }
+        // An error page has the links of its site, and is no page.
+        let (short, entry) = of(9);
+        redirect(&mut state, &short, &entry);
+        meet(&mut state, &short, &entry, Fetched::Gone);
+        state.note_links_back(&entry, (shown, None), now).unwrap();
+        let (short, entry) = of(10);
+        meet(&mut state, &short, &entry, Fetched::Gone);
+        redirect(&mut state, &short, &entry);
+        assert_eq!(counted(&state), 8);
+    }
 
     #[test]
     fn a_form_of_a_page_has_parameters_more_or_less_and_none_of_another_value() {

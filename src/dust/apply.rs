@@ -282,6 +282,11 @@ impl SiteRules {
             || self.shapes.iter().any(|shape| fits(&shape.shape, url.path()))
     }
 
+    /// Returns true where some rules take links for the pages they stand on.
+    pub(crate) fn has_self_links(&self) -> bool {
+        !self.self_links.is_empty()
+    }
+
     /// Returns the rule by which a link is the page that it was found on; `None` for a link to the
     /// address of that page.
     pub(crate) fn led_back(&self, link: &CrawlUrl, page: &CrawlUrl) -> Option<RuleId> {

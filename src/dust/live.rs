@@ -552,6 +552,11 @@ impl RuleSet {
         self.rules_of(host).is_some()
     }
 
+    /// Returns true where some of these rules take links for the pages they stand on.
+    pub(crate) fn knows_self_links(&self, host: &str) -> bool {
+        self.rules_of(host).is_some_and(SiteRules::has_self_links)
+    }
+
     /// Decides whether a URL that these rules suppress is fetched all the same: to measure them, or
     /// since one of them failed in its place. The same URL meets the same answer under the same
     /// doubts, so that repeating a page changes nothing.

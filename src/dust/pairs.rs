@@ -641,10 +641,10 @@ impl Seen<'_> {
     }
 
     /// Returns the document that the page shares with another one of its key, or with what it
-    /// redirects to, if that tests the rule on trial. Two that redirect to one URL share that. One that is contained in the other is none,
-    /// nor is one with the same text among other words: what an audit would doubt proves nothing
-    /// either. Where each of the others differs from it by more than a label has, it is said how
-    /// one of them does.
+    /// redirects to, if that tests the rule on trial. Two that redirect to one URL share that. One
+    /// that is contained in the other is none, nor is one with the same text among other words:
+    /// what an audit would doubt proves nothing either. Where each of the others differs from it by
+    /// more than a label has, it is said how one of them does.
     fn agrees<'s>(
         &self,
         others: impl Iterator<Item = &'s Seen<'s>>,
