@@ -183,6 +183,9 @@ fn fetched_beside(beside: &BesideLine) -> String {
         "check" => format!("to check {rules} against {url}, which stands for it"),
         "audit" => format!("as an audit of {rules}, in force, against {url}"),
         "kept-back" => format!("since {url}, of the same key, keeps back links or itself"),
+        "redirects" => {
+            format!("since {url}, of the same key, redirects, and it may not to the same")
+        }
         _ => format!("brought back: {url} stood for it"),
     }
 }

@@ -132,6 +132,11 @@ impl HostContent {
         self.hidden = self.hidden.saturating_sub(1);
     }
 
+    /// Returns how many addresses rules keep from being fetched by now.
+    pub fn hidden(&self) -> u64 {
+        self.hidden
+    }
+
     /// Takes note of a page that was fetched only to measure rules, and whether its text was known.
     pub fn note_audit(&mut self, is_known: bool) {
         self.audited += 1;

@@ -147,7 +147,8 @@ pub struct BesideLine {
     /// `check`: the rules that make both one page are not proved yet, and are compared by them;
     /// `audit`: they are in force, and are measured; `kept-back`: what would stand for the URL says
     /// that its links are not to be followed, or that it is not to be archived, and this one may
-    /// not; `brought-back`: the rules fell, or what stood for the URL came to nothing.
+    /// not; `redirects`: what would stand for the URL redirects, and it is not known that this one
+    /// does to the same; `brought-back`: the rules fell, or what stood for the URL came to nothing.
     pub why: String,
     /// The rules by their ids, where there are any left.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -267,6 +267,14 @@ impl State {
         })
     }
 
+    /// Returns how many URLs of a host rules keep from being fetched by now.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn hidden_of(&mut self, host: &Host) -> Result<u64, DbError> {
+        Ok(self.texts.of(&self.db, host)?.content.hidden())
+    }
+
     /// Takes note of a page that was fetched only to measure rules, given whether its text was
     /// known where it was. Returns true where its host, of which so much was fetched, is showing
     /// many duplicates: as it would where there are no rules, so that with them no more of its

@@ -510,8 +510,11 @@ impl State {
         let (why, rules) = match self.rules_beside(admitted) {
             Some((Why::Proves, rules)) => ("check", rules),
             Some((_, rules)) => ("audit", rules),
-            None if self.withholds(by)?.is_some() => ("kept-back", &[][..]),
-            None => ("brought-back", &[][..]),
+            None => match self.withholds(by)? {
+                Some(Withheld::Links) => ("kept-back", &[][..]),
+                Some(Withheld::Page(_)) => ("redirects", &[][..]),
+                None => ("brought-back", &[][..]),
+            },
         };
         // It may itself have been suppressed since.
         let by = self.stand_in(url, by)?.unwrap_or(by);

@@ -195,6 +195,7 @@ impl State {
         // The page was looked at past caches: so is its form, or not at all.
         let Some(address) = self.address_past_caches(form)? else { return Ok(Some(told)) };
         self.forms.insert(own, (told, look.clone()));
+        self.looks.take(address.host());
         let flight = ProbeFlight { asker: Asker::Form(own), hops: 0 };
         self.enqueue_probe(batch, &address, flight)?;
         Ok(None)

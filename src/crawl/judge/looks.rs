@@ -30,7 +30,14 @@ use crate::crawl::visit::PageFacts;
 use crate::db::{Batch, DbError};
 use crate::dust::Fetched;
 use crate::url::query::{Separator, name_of, parameters};
-use crate::url::{CrawlUrl, Fingerprint, Site};
+use crate::url::{CrawlUrl, Fingerprint, Host, Site};
+
+/// Second looks at the pages of a host in any case; one more for so many of its pages that were
+/// fetched, and one for so many of its URLs that rules hide. Where pages differ from look to look
+/// and rules save nothing, each audit asks for one, and rules would cost a fifth of a crawl.
+const LOOKS_FREE: u64 = 64;
+const FETCHED_FOR_LOOK: u64 = 40;
+const HIDDEN_FOR_LOOK: u64 = 8;
 
 /// How long a second look at a page serves doubts that come after it: pages change.
 const LOOK_SERVES: std::time::Duration = std::time::Duration::from_secs(60);
@@ -277,6 +284,8 @@ pub(in crate::crawl) struct Looks {
     manners: HashMap<Site, Manners>,
     /// What pages of sites with rules said when they were fetched, as far as it is remembered.
     said: LruCache<Fingerprint, Vocabulary>,
+    /// Second looks at pages of hosts in this run.
+    taken: HashMap<Host, u64>,
 }
 
 impl Default for Looks {
@@ -286,6 +295,7 @@ impl Default for Looks {
             shown: VecDeque::new(),
             manners: HashMap::new(),
             said: LruCache::sparse(VOCABULARIES_KEPT),
+            taken: HashMap::new(),
         }
     }
 }
@@ -294,6 +304,13 @@ impl Looks {
     /// Remembers what a page says, which others may be compared with.
     pub(in crate::crawl) fn note_said(&mut self, page: Fingerprint, said: &Vocabulary) {
         self.said.put(page, said.clone());
+    }
+
+    /// Counts a second look at a page of a host.
+    pub(super) fn take(&mut self, host: Host) {
+        if self.taken.len() < SITES_MAX || self.taken.contains_key(&host) {
+            *self.taken.entry(host).or_default() += 1;
+        }
     }
 
     /// Returns what a page said when it was fetched, if that is remembered.
@@ -329,6 +346,21 @@ impl Looks {
 }
 
 impl State {
+    /// Returns true where one more second look at a page of this host costs no more than rules may.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    pub(super) fn affords_look(&mut self, host: &Host) -> Result<bool, DbError> {
+        let taken = self.looks.taken.get(host).copied().unwrap_or(0);
+        if taken < LOOKS_FREE {
+            return Ok(true);
+        }
+        let id = self.host_id(host)?;
+        let fetched = self.host(id)?.map_or(0, |record| record.done);
+        let hidden = self.hidden_of(host)?;
+        Ok(taken < LOOKS_FREE + fetched / FETCHED_FOR_LOOK + hidden / HIDDEN_FOR_LOOK)
+    }
+
     /// Fetches once more what stands for a URL that did not agree with it, unless that was done
     /// lately or is under way.
     pub(super) fn look_twice(
@@ -401,6 +433,7 @@ impl State {
             (None, Under::Other(..)) => (page.clone(), Under::Own(None)),
             (None, own) => (page.clone(), own),
         };
+        self.looks.take(page.host());
         let asker = Asker::Audit(page.fingerprint(), under);
         self.enqueue_probe(batch, &url, ProbeFlight { asker, hops: 0 })
     }

@@ -343,9 +343,30 @@ impl State {
         if self.probes.len() >= PROBES_MAX {
             return self.tell_unsettled(told, now);
         }
+        if !self.affords_look(&url.host())? {
+            return self.tell_too_dear(told, differs, now);
+        }
         told.words = leads.words.cloned();
         told.own_beside = leads.beside.map(|(_, beside)| beside.clone());
         self.look_twice(batch, stands, told, now)
+    }
+
+    /// Tells of an audit that raised a doubt which is not worth a second look. Where the pages
+    /// differ, it speaks against rules in force: to look would cost more than they save there.
+    ///
+    /// # Errors
+    /// Returns what the database says.
+    fn tell_too_dear(
+        &mut self,
+        told: Audited,
+        differs: bool,
+        now: Timestamp,
+    ) -> Result<(), DbError> {
+        if !differs || self.rules.snapshot().must_prove(&told.pair.0, &told.rules) {
+            return self.tell_unsettled(told, now);
+        }
+        let (lacks, beside) = (None, Differs::default());
+        self.tell_audited(Audited { lacks, beside, ..told }, Some(Finding::Failed), now)
     }
 
     /// Tells of rules that are known to fail where a URL lies: it is only counted how often they

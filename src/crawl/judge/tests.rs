@@ -402,6 +402,26 @@ fn a_link_that_leads_to_a_form_of_its_page_does_not_lead_elsewhere() {
     assert_eq!(led_to(14, "http://a.example/topic/4?view=all", Some(other)), (2, 1));
 }
 
+/// Where pages differed from look to look and rules hid nothing, a fifth of all requests were
+/// second looks.
+#[test]
+fn a_doubt_that_is_worth_no_second_look_speaks_against_rules_in_force() {
+    let after = |looks: u64, hidden: u32, form: &str| {
+        let mut bench = Bench::new("http://a.example/d?id=7", done(page(0..300), false));
+        let host = url("http://a.example/").host();
+        (0..looks).for_each(|_| bench.state.looks.take(host.clone()));
+        assert_eq!(bench.state.hidden_of(&host).unwrap(), 0);
+        (0..hidden).for_each(|_| bench.state.tell_suppressed(&url("http://a.example/x"), &[]));
+        let known = bench.fetch(form, page(0..340), None);
+        (known, bench.state.probes.len())
+    };
+    let (in_force, on_trial) = ("http://a.example/d?id=7&sid=2", "http://a.example/d?id=7&lang=2");
+    assert_eq!(after(63, 0, in_force), ([(0, 0), (0, 0)], 1), "it is looked at again");
+    assert_eq!(after(64, 0, in_force), ([(0, 1), (0, 0)], 0));
+    assert_eq!(after(64, 8, in_force), ([(0, 0), (0, 0)], 1), "the rules save something");
+    assert_eq!(after(64, 0, on_trial), ([(0, 0), (0, 0)], 0), "it is tried by others");
+}
+
 /// Forms that redirect to one page were no evidence of anything, nor was one that leads to a page
 /// of its own.
 #[test]
