@@ -471,10 +471,13 @@ impl State {
             Some(Known::Itself) => key,
             // A rule that fell leaves its keys behind: what had one of them stands for others only
             // while the rules still give it that key.
-            Some(Known::By(by)) if self.still_stands(by, key)?.is_some() && !self.waits(by)? => by,
+            Some(Known::By(by)) if self.still_stands(by, key)?.is_some() => by,
             Some(Known::By(_)) | None => return Ok(None),
         };
-        self.stand_in(own, by)
+        match self.stand_in(own, by)? {
+            Some(stands) if stands != key && self.waits(stands)? => Ok(None),
+            stands => Ok(stands),
+        }
     }
 
     fn waits(&self, url: Fingerprint) -> Result<bool, DbError> {
@@ -482,8 +485,9 @@ impl State {
         Ok(record.is_some_and(|record| matches!(record.state, UrlState::Queued(_))))
     }
 
-    /// Returns the page that a link was found on, and the rule by which the link is that page. One
-    /// that keeps something back stands for nothing but itself.
+    /// Returns the page that a link was found on, or met on since, and the rule by which the link
+    /// is that page. One that keeps something back stands for nothing but itself; and where there
+    /// are two of which a rule says so, and which are not one page, one of them quotes the other.
     fn page_of_link(
         &self,
         set: &RuleSet,
@@ -495,14 +499,20 @@ impl State {
         }
         let own = waiting.fingerprint;
         let pages = waiting.via.into_iter().chain(self.met_on(own));
+        let mut found: Option<(Fingerprint, RuleId, Fingerprint)> = None;
         for via in pages.filter(|via| *via != own) {
             let Some(page) = self.url_of(via)? else { continue };
             let Some(rule) = set.led_back(&waiting.url, &page) else { continue };
-            if self.stand_in(own, via)? == Some(via) && self.withholds(via)?.is_none() {
-                return Ok(Some((via, rule)));
+            let key = set.canonize(&page).key.fingerprint();
+            if found.is_some_and(|(.., known)| known != key) {
+                return Ok(None);
+            }
+            let stands = self.stand_in(own, via)? == Some(via) && self.withholds(via)?.is_none();
+            if found.is_none() && stands {
+                found = Some((via, rule, key));
             }
         }
-        Ok(None)
+        Ok(found.map(|(via, rule, _)| (via, rule)))
     }
 
     /// Notes the lease durably, so that a crash knows which host may have been asked, and counts
@@ -710,6 +720,19 @@ mod tests {
         assert_eq!(state.other_holder(early, key).unwrap(), Some(late), "it was fetched");
         let form = of("/night?sid=1");
         assert_eq!(state.other_holder(form, night).unwrap(), Some(night), "the key itself");
+        // Nor does one that waits by way of a third, which is hidden for it.
+        let mut batch = Batch::default();
+        let (by, rules) = (of("/night"), vec![drop_parameter("sid").id.0]);
+        let hidden = UrlState::Suppressed { by, rules, version: 1, at: now };
+        urls::put(
+            &mut batch,
+            &state.db,
+            late,
+            &record(&url("http://a.example/day?sid=2"), None, hidden),
+        );
+        state.commit(batch, now).unwrap();
+        assert_eq!(state.stand_in(early, late).unwrap(), Some(night));
+        assert_eq!(state.other_holder(early, key).unwrap(), None);
     }
 
     /// Of a forum's links to single posts those were fetched that a list had led to before their
@@ -722,10 +745,11 @@ mod tests {
         state.enforces = true;
         let [list, topic, post] =
             ["list", "topic/4", "post/17"].map(|tail| url(&format!("http://a.example/{tail}")));
-        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
+        let (text, digest) = (Text::Unknown, Some(1));
+        let shown_page = Fetched::Page { text, digest, bag: None, junk: false };
         let mut batch = Batch::default();
         for page in [&list, &topic] {
-            let row = record(page, None, done(shown, false));
+            let row = record(page, None, done(shown_page, false));
             urls::put(&mut batch, &state.db, page.fingerprint(), &row);
         }
         state.commit(batch, now).unwrap();
@@ -738,9 +762,6 @@ mod tests {
         let mut lease = next_lease(&mut state, now);
         assert_eq!(lease.waiting.url, post);
         lease.waiting.via = Some(list.fingerprint());
-        // From the first redirect on it is remembered where links were met.
-        let shown = (Fetched::redirect(&list), Some(&list));
-        state.note_links_back(&url("http://a.example/old"), shown, now).unwrap();
         let set = state.rules.snapshot();
         let own = post.fingerprint();
         assert_eq!(state.page_of_link(&set, &lease).unwrap(), None);
@@ -748,6 +769,13 @@ mod tests {
         assert_eq!(state.page_of_link(&set, &lease).unwrap(), None, "no rule speaks of lists");
         state.meet_again((&post, own), (&topic, topic.fingerprint()));
         assert_eq!(state.page_of_link(&set, &lease).unwrap(), Some((topic.fingerprint(), id)));
+        let other = url("http://a.example/topic/5");
+        let mut batch = Batch::default();
+        let row = record(&other, None, done(shown_page, false));
+        urls::put(&mut batch, &state.db, other.fingerprint(), &row);
+        state.commit(batch, now).unwrap();
+        state.meet_again((&post, own), (&other, other.fingerprint()));
+        assert_eq!(state.page_of_link(&set, &lease).unwrap(), None, "one topic quotes another");
     }
 
     /// Returns what is asked for on account of a probe.

@@ -10,12 +10,16 @@
 //! let nothing be reached.
 //!
 //! Where a host shows many duplicates, the links of these forms are followed all the same, as of no
-//! other duplicate. That has an end too: where those of some dozens under a rule have led to no
-//! document, its further forms are duplicates like others ([`Behind::follows`]).
+//! other duplicate. That has an end too: where some dozens under a rule were followed, and nothing
+//! that they led to has turned out to be a document by then, its further forms are duplicates like
+//! others ([`Behind::follows`]).
 //!
 //! Bounded: at most [`LED_MAX`] URLs, in memory; those of a run before are forgotten.
 
 use std::collections::{BTreeMap, HashMap};
+use std::num::NonZeroUsize;
+
+use lru::LruCache;
 
 use crate::dust::{Fetched, RuleId};
 use crate::url::{CrawlUrl, Fingerprint};
@@ -31,12 +35,12 @@ const FROM_MAX: usize = 8;
 /// a page may have come to name what it did not when the one that stands for it was fetched.
 const FORMS_MIN: usize = 3;
 
-/// Forms under a rule that were followed and led to no document, after which no more are for its
-/// sake: of a site where one in twenty does, one of these is met in 25 of 26 cases.
-const BARREN_MAX: u32 = 64;
+/// Forms under a rule that are followed for its sake since one was last seen to lead to a document:
+/// more than it takes to blame a rule of which one form in twenty does.
+const FOLLOWED_MAX: u32 = 64;
 
-/// Rules of which this is counted.
-const RULES_MAX: usize = 2_000;
+/// Rules of which this is counted, those that were followed last.
+const RULES_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1_999);
 
 /// A form that agreed, and led to a URL that nothing had led to.
 #[derive(Clone, Debug)]
@@ -73,7 +77,7 @@ struct Led {
 }
 
 /// The URLs to which nothing but hidden forms has led so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Behind {
     led: HashMap<Fingerprint, Led>,
     /// While the links of a hidden form, or of a page behind one, are let in: those that are new.
@@ -82,8 +86,15 @@ pub(super) struct Behind {
     from: Option<Fingerprint>,
     /// URLs of the same page that were queued as forms of known ones, to check rules by them.
     forms: u64,
-    /// Of each rule, forms that were followed since one of them last led to a document.
-    barren: BTreeMap<RuleId, u32>,
+    /// Of each rule, forms that were followed since one was last seen to lead to a document.
+    followed: LruCache<RuleId, u32>,
+}
+
+impl Default for Behind {
+    fn default() -> Self {
+        let followed = LruCache::sparse(RULES_MAX);
+        Behind { led: HashMap::new(), new: None, from: None, forms: 0, followed }
+    }
 }
 
 impl Behind {
@@ -167,7 +178,7 @@ impl Behind {
             (Some(led), shown) => {
                 led.is_document = shown == Shown::New && !is_hidden;
                 if led.is_document {
-                    led.form.rules.iter().for_each(|rule| _ = self.barren.remove(rule));
+                    led.form.rules.iter().for_each(|rule| _ = self.followed.pop(rule));
                 }
             }
             (None, Shown::TextOf(first)) if !is_hidden => self.met(first),
@@ -178,17 +189,13 @@ impl Behind {
     /// Returns true where the links of one more form under these rules are followed though its text
     /// is known and its host shows many that are, and counts it.
     pub(super) fn follows(&mut self, rules: &[RuleId]) -> bool {
-        let is_open = |rule: &RuleId| self.barren.get(rule).is_none_or(|forms| *forms < BARREN_MAX);
-        if !rules.is_empty() && !rules.iter().any(is_open) {
-            return false;
+        let is_open =
+            |rule: &RuleId| self.followed.peek(rule).is_none_or(|forms| *forms < FOLLOWED_MAX);
+        let follows = rules.iter().any(is_open);
+        for rule in rules.iter().filter(|_| follows) {
+            *self.followed.get_or_insert_mut(*rule, || 0) += 1;
         }
-        for rule in rules {
-            if self.barren.len() >= RULES_MAX && !self.barren.contains_key(rule) {
-                self.barren.pop_first();
-            }
-            *self.barren.entry(*rule).or_default() += 1;
-        }
-        true
+        follows
     }
 
     /// Forgets what can be reached from what can be reached.
@@ -271,8 +278,9 @@ mod tests {
         let follow = |behind: &mut Behind, times: u32| {
             (0..times).filter(|_| behind.follows(&[rule])).count() as u32
         };
-        assert_eq!(follow(&mut behind, BARREN_MAX + 8), BARREN_MAX);
+        assert_eq!(follow(&mut behind, FOLLOWED_MAX + 8), FOLLOWED_MAX);
         assert!(behind.follows(&[rule, other]), "of the other one little is known");
+        assert!(!behind.follows(&[]), "for no rule's sake");
         // One of them leads to a document after all.
         let (source, page) = (url("/source").fingerprint(), url("/1").fingerprint());
         let pair = (url("/1?print=1"), url("/1"));
@@ -281,11 +289,11 @@ mod tests {
         behind.shown((source, false), Shown::Other);
         assert!(!behind.follows(&[rule]));
         behind.shown((source, false), Shown::New);
-        assert_eq!(follow(&mut behind, BARREN_MAX + 8), BARREN_MAX);
-        for id in 0..2 * RULES_MAX as u64 {
+        assert_eq!(follow(&mut behind, FOLLOWED_MAX + 8), FOLLOWED_MAX);
+        for id in 0..2 * RULES_MAX.get() as u64 {
             behind.follows(&[RuleId(10 + id)]);
         }
-        assert!(behind.barren.len() <= RULES_MAX);
+        assert!(behind.followed.len() <= RULES_MAX.get());
     }
 
     #[test]

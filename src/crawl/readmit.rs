@@ -837,7 +837,7 @@ pub(super) mod tests {
             let Some(Withheld::Page(to)) = state.withholds(first).unwrap() else {
                 panic!("it redirects")
             };
-            let Some(alike) = Alike::of_redirect(to, shown) else { return };
+            let Some(alike) = Alike::of_redirect(to, (shown, false)) else { return };
             let mut batch = Batch::default();
             state.note_kept_back(&mut batch, &form(page, 2), first, alike).unwrap();
             state.commit(batch, now).unwrap();

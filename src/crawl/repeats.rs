@@ -217,7 +217,7 @@ impl State {
             waiting: self.frontier.active(lease.host).map(|active| active.record.queued),
             via: via.map(CrawlUrl::path_and_query),
             walled: facts.junk.as_ref().is_some_and(|junk| junk.junk.is_wall())
-                && (lease.waiting.path.ends_with('R') || names_page(url)),
+                && (lease.waiting.path.ends_with('R') || query_names_page(url)),
         };
         if !self.texts.of(&self.db, &host)?.is_checked {
             self.forget_unanswered(&host)?;
@@ -542,7 +542,7 @@ fn is_work(mime: &str) -> bool {
 
 /// Returns true where the query of a URL names a page, as that of a login form does which says what
 /// is shown afterwards: there is one for each page of its host.
-pub(super) fn names_page(url: &CrawlUrl) -> bool {
+pub(super) fn query_names_page(url: &CrawlUrl) -> bool {
     let query = url.path_and_query().split_once('?').map_or("", |(_, query)| query);
     let mut values = url::form_urlencoded::parse(query.as_bytes()).map(|(_, value)| value);
     values.any(|value| value.contains(['/', '?']))
@@ -689,7 +689,7 @@ mod tests {
     fn a_login_form_names_the_page_that_is_shown_afterwards() {
         let names = |target: &str| {
             let url = CrawlUrl::parse(&format!("http://a.example{target}"));
-            names_page(&url.expect("it is a URL"))
+            query_names_page(&url.expect("it is a URL"))
         };
         assert!(names("/login?return=/listing/8") && names("/login?return=%2Flisting%2F8"));
         assert!(names("/user/login?destination=node/1") && names("/in?to=show.php%3Fid=1"));

@@ -85,7 +85,8 @@ pub(super) struct SelfLinks {
     led: LruCache<u64, Led>,
     /// What links redirect to.
     redirects: LruCache<Fingerprint, Fingerprint>,
-    /// The last pages with a link that was known before they were, from the first redirect on.
+    /// The last pages with a link that was known before they were, from the first redirect or the
+    /// first rule of a host on.
     met_on: LruCache<Fingerprint, [Option<Fingerprint>; MET_MAX]>,
     /// Links of the page that is settled which are known to redirect to it, and which that is.
     back: Vec<(CrawlUrl, Fingerprint)>,
@@ -139,10 +140,12 @@ impl State {
         (url, own): (&CrawlUrl, Fingerprint),
         (page, by): (&CrawlUrl, Fingerprint),
     ) {
-        let links = &mut self.self_links;
-        if links.redirects.is_empty() || own == by || url.host_str() != page.host_str() {
+        let has_rules = || self.rules.snapshot().knows_self_links(page.host_str());
+        let is_of_use = !self.self_links.redirects.is_empty() || has_rules();
+        if !is_of_use || own == by || url.host_str() != page.host_str() {
             return;
         }
+        let links = &mut self.self_links;
         if links.redirects.peek(&own) == Some(&by) {
             links.back.push((url.clone(), by));
         }

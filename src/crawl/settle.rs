@@ -15,7 +15,7 @@ use super::near::{self, NearMode};
 use super::passing::PASSING;
 use super::readmit::shows_a_page;
 use super::redirected::{PendingRobots, REDIRECT_WAIT};
-use super::repeats::Standing;
+use super::repeats::{Standing, query_names_page};
 use super::state::State;
 use super::visit::{PageFacts, Visit, retry_after, robots_outcome};
 use super::watched::Fault;
@@ -396,12 +396,12 @@ impl State {
             evidence: evidence(&shown, keeps_back && !is_form_of_such, marks),
         };
         if let Some((other, what)) = kept_back {
-            let own = waiting.fingerprint;
+            let walled = facts.redirect.as_ref().is_some_and(query_names_page);
             let alike = match what {
-                Withheld::Page(to) => Alike::of_redirect(to, shown),
-                Withheld::Links if !shows_a_page(&done) => None,
-                Withheld::Links if keeps_back => Some(Alike::By(own.0 as u64)),
-                Withheld::Links => Some(Alike::No),
+                Withheld::Page(to) => Alike::of_redirect(to, (shown, walled)),
+                Withheld::Links => {
+                    shows_a_page(&done).then(|| Alike::of_links(&waiting.url, keeps_back))
+                }
             };
             if let Some(alike) = alike {
                 self.note_kept_back(batch, &waiting.url, other, alike)?;

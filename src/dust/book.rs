@@ -392,7 +392,8 @@ impl RuleBook {
         if let Some(reference) = reference {
             self.remember(&pending.draw.url, reference);
         }
-        let away = |fetched| matches!(fetched, Fetched::Unavailable);
+        // What a probe was not led to is not known: a wall that all URLs lead to proves nothing.
+        let away = |fetched| matches!(fetched, Fetched::Unavailable | Fetched::Redirect { .. });
         if away(outcome) || reference.is_some_and(away) {
             pending.tries += 1;
             if pending.tries < TRIES_MAX {
@@ -784,9 +785,9 @@ impl RuleBook {
 
     fn remember(&mut self, url: &CrawlUrl, fetched: Fetched) {
         match fetched {
-            Fetched::Unavailable => return,
+            Fetched::Unavailable | Fetched::Redirect { .. } => return,
             Fetched::Gone => self.miner.note_dead(url),
-            Fetched::Page { .. } | Fetched::Forbidden | Fetched::Redirect { .. } => {}
+            Fetched::Page { .. } | Fetched::Forbidden => {}
         }
         if self.probed.len() >= PROBED_MAX {
             self.probed.pop_first();

@@ -41,7 +41,7 @@ const APART_OF_FIVE: u32 = 2;
 /// such as what a list is sorted by, for it and once more for the one that it takes the place of.
 const OWN_WORDS_MAX: u32 = 4;
 
-/// What a fetch for a rule showed, redirects followed.
+/// What a fetch for a rule showed: by a probe, redirects followed as far as they may be.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fetched {
@@ -96,6 +96,11 @@ impl Fetched {
     /// Returns true for a page that is neither gone nor an error.
     pub(crate) fn is_page(self) -> bool {
         matches!(self, Fetched::Page { junk: false, .. })
+    }
+
+    /// Returns true for what leads to another URL.
+    pub(crate) fn is_redirect(self) -> bool {
+        matches!(self, Fetched::Redirect { .. })
     }
 
     /// Returns true for a page with next to no words: thin, or no HTML. Where only the main text is

@@ -77,12 +77,20 @@ pub(in crate::crawl) enum Alike {
 }
 
 impl Alike {
+    /// Returns whether a form is like one that keeps its links or itself back.
+    pub(in crate::crawl) fn of_links(form: &CrawlUrl, keeps_back: bool) -> Alike {
+        if keeps_back { Alike::By(form.fingerprint().0 as u64) } else { Alike::No }
+    }
+
     /// Returns whether a form that showed this is like one that redirects to the URL of a hash;
-    /// `None` where that says nothing.
-    pub(in crate::crawl) fn of_redirect(to: u64, shown: Fetched) -> Option<Alike> {
+    /// `None` where that says nothing, as it does of one that is sent to a wall.
+    pub(in crate::crawl) fn of_redirect(
+        to: u64,
+        (shown, walled): (Fetched, bool),
+    ) -> Option<Alike> {
         match shown {
             Fetched::Redirect { to: own } if own == to => Some(Alike::By(to)),
-            Fetched::Redirect { .. } => Some(Alike::No),
+            Fetched::Redirect { .. } => (!walled).then_some(Alike::No),
             shown => shown.is_page().then_some(Alike::No),
         }
     }

@@ -96,7 +96,7 @@ enum Why {
 enum Extent {
     /// A main text of so many words.
     Words(u32),
-    /// What is no HTML.
+    /// What is no HTML, or a redirect.
     Bytes,
     /// A main text that is too thin to speak for a rule, and may speak against it.
     Thin,
@@ -657,7 +657,8 @@ impl State {
 
     /// Returns true where a URL was fetched and showed what others can be compared with.
     fn can_testify(&self, url: Fingerprint) -> Result<bool, DbError> {
-        Ok(self.evidence_at(url)?.is_some_and(|(shown, _)| shown.can_testify()))
+        let shown = self.evidence_at(url)?;
+        Ok(shown.is_some_and(|(shown, _)| shown.can_testify() || shown.is_redirect()))
     }
 
     /// Returns how much a URL showed, where others can be told from it at all.
@@ -666,7 +667,7 @@ impl State {
             let is_thin = shown.thin().is_some() && marks.wording.is_some();
             match shown.text() {
                 Some(text) => Some(Extent::Words(text.shingles)),
-                None if shown.can_testify() => Some(Extent::Bytes),
+                None if shown.can_testify() || shown.is_redirect() => Some(Extent::Bytes),
                 None => is_thin.then_some(Extent::Thin),
             }
         }))

@@ -362,12 +362,13 @@ impl State {
     }
 
     /// Fetches once more what stands for a URL that did not agree with it, unless that was done
-    /// lately or is under way.
+    /// lately, is under way or is worth no look. It is said whether the two differ by more than
+    /// pages do by themselves.
     pub(super) fn look_twice(
         &mut self,
         batch: &mut Batch,
         stands: &str,
-        told: Audited,
+        (told, differs): (Audited, bool),
         now: Timestamp,
     ) -> Result<(), DbError> {
         let Ok(stands) = CrawlUrl::parse(stands) else { return Ok(()) };
@@ -376,12 +377,16 @@ impl State {
         if let Some(look) = self.looks.lately(page, now).filter(|_| !told.looks_at_form) {
             return self.verify(batch, told, &look, now);
         }
+        let is_under_way = self.looks.awaiting.contains_key(&page);
+        if !is_under_way && !self.affords_look(&stands.host())? {
+            return self.tell_too_dear(told, differs, now);
+        }
         let awaiting = self.looks.awaiting.entry(page).or_default();
         if awaiting.len() >= AWAITING_MAX {
             return self.tell_unsettled(told, now);
         }
         awaiting.push(told);
-        if awaiting.len() == 1 {
+        if !is_under_way {
             let addition = self.addition_for(&stands.site());
             let under = addition.map_or(Under::Own(None), |addition| Under::Other(addition, None));
             self.ask_again(batch, &stands, under)?;

@@ -25,7 +25,7 @@ use super::error::CrawlError;
 use super::evidence::{Marks, evidence_of, marks_in};
 use super::learn::PROBES_MAX;
 use super::learner::{AuditedForm, Tell};
-use super::repeats::names_page;
+use super::repeats::query_names_page;
 use super::self_links::{leads_to, may_be_form};
 use super::state::State;
 use crate::clock::Timestamp;
@@ -343,12 +343,9 @@ impl State {
         if self.probes.len() >= PROBES_MAX {
             return self.tell_unsettled(told, now);
         }
-        if !self.affords_look(&url.host())? {
-            return self.tell_too_dear(told, differs, now);
-        }
         told.words = leads.words.cloned();
         told.own_beside = leads.beside.map(|(_, beside)| beside.clone());
-        self.look_twice(batch, stands, told, now)
+        self.look_twice(batch, stands, (told, differs), now)
     }
 
     /// Tells of an audit that raised a doubt which is not worth a second look. Where the pages
@@ -356,12 +353,15 @@ impl State {
     ///
     /// # Errors
     /// Returns what the database says.
-    fn tell_too_dear(
+    pub(super) fn tell_too_dear(
         &mut self,
         told: Audited,
         differs: bool,
         now: Timestamp,
     ) -> Result<(), DbError> {
+        if told.looks_at_form {
+            self.checks.compared.form_not_looked_at(&told.rules);
+        }
         if !differs || self.rules.snapshot().must_prove(&told.pair.0, &told.rules) {
             return self.tell_unsettled(told, now);
         }
@@ -519,9 +519,10 @@ impl State {
 /// for it shows a page or redirects elsewhere: hidden, it would lose what it leads to. A demand to
 /// log in that names where one came from is another one for each form, and none is a page.
 fn is_led_past(known: Fetched, audited: Fetched, leads: &Leads<'_>) -> bool {
-    let is_elsewhere = matches!(audited, Fetched::Redirect { .. }) && audited != known;
-    let stands = known.is_page() || matches!(known, Fetched::Redirect { .. });
-    is_elsewhere && stands && leads.new > 0 && !leads.redirect.is_some_and(names_page)
+    let stands = known.is_page() || known.is_redirect();
+    let leads_to_new =
+        |to: &CrawlUrl| leads.led_to.contains(&to.fingerprint()) && !query_names_page(to);
+    audited.is_redirect() && audited != known && stands && leads.redirect.is_some_and(leads_to_new)
 }
 
 #[cfg(test)]

@@ -434,7 +434,9 @@ fn forms_agree_that_redirect_to_one_url_and_fail_where_one_leads_to_another_that
     .map(url);
     let after = |holder: Fetched, to: &CrawlUrl, new: u64| {
         let mut bench = Bench::new("http://a.example/go?id=7&sid=1", done(holder, false));
-        let leads = Leads { redirect: Some(to), new, ..Leads::default() };
+        let led_to = [to.fingerprint()];
+        let led_to = if new > 0 { &led_to[..] } else { &[] };
+        let leads = Leads { redirect: Some(to), new, led_to, ..Leads::default() };
         bench.fetch_leading("http://a.example/go?id=7&sid=2", Fetched::redirect(to), leads)[0]
     };
     let holder = Fetched::redirect(&own);
