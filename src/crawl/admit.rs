@@ -677,10 +677,10 @@ mod tests {
 
     use super::super::learn::{Asker, ProbeFlight};
     use super::*;
-    use crate::crawl::readmit::tests::{done, drop_parameter, find, open, record, url};
+    use crate::crawl::readmit::tests::{drop_parameter, fetched, find, open, record, url};
     use crate::db::MemoryEnv;
     use crate::db::families::queue::Item;
-    use crate::dust::{Rule, RuleKind, Scope, Source, Text};
+    use crate::dust::{Rule, RuleKind, Scope, Source};
     use crate::frontier::Next;
 
     fn next_lease(state: &mut State, now: Timestamp) -> Lease {
@@ -712,11 +712,7 @@ mod tests {
         let [early, late, key, night] = ["/day?sid=1", "/day?sid=2", "/day", "/night"].map(of);
         assert_eq!(seen::get(&state.db, key).unwrap(), Some(Known::By(late)));
         assert_eq!(state.other_holder(early, key).unwrap(), None);
-        let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
-        let mut batch = Batch::default();
-        let row = record(&url("http://a.example/day?sid=2"), None, done(shown, false));
-        urls::put(&mut batch, &state.db, late, &row);
-        state.commit(batch, now).unwrap();
+        fetched(&mut state, "/day?sid=2", false, now);
         assert_eq!(state.other_holder(early, key).unwrap(), Some(late), "it was fetched");
         let form = of("/night?sid=1");
         assert_eq!(state.other_holder(form, night).unwrap(), Some(night), "the key itself");
@@ -724,12 +720,8 @@ mod tests {
         let mut batch = Batch::default();
         let (by, rules) = (of("/night"), vec![drop_parameter("sid").id.0]);
         let hidden = UrlState::Suppressed { by, rules, version: 1, at: now };
-        urls::put(
-            &mut batch,
-            &state.db,
-            late,
-            &record(&url("http://a.example/day?sid=2"), None, hidden),
-        );
+        let row = record(&url("http://a.example/day?sid=2"), None, hidden);
+        urls::put(&mut batch, &state.db, late, &row);
         state.commit(batch, now).unwrap();
         assert_eq!(state.stand_in(early, late).unwrap(), Some(night));
         assert_eq!(state.other_holder(early, key).unwrap(), None);
@@ -745,14 +737,9 @@ mod tests {
         state.enforces = true;
         let [list, topic, post] =
             ["list", "topic/4", "post/17"].map(|tail| url(&format!("http://a.example/{tail}")));
-        let (text, digest) = (Text::Unknown, Some(1));
-        let shown_page = Fetched::Page { text, digest, bag: None, junk: false };
-        let mut batch = Batch::default();
-        for page in [&list, &topic] {
-            let row = record(page, None, done(shown_page, false));
-            urls::put(&mut batch, &state.db, page.fingerprint(), &row);
+        for page in ["/list", "/topic/4"] {
+            fetched(&mut state, page, false, now);
         }
-        state.commit(batch, now).unwrap();
         find(&mut state, "/post/17", now);
         let kind = RuleKind::SelfLink { page: "/topic/<n>".into(), link: "/post/<n>".into() };
         let site = url("http://a.example/").site();
@@ -770,10 +757,7 @@ mod tests {
         state.meet_again((&post, own), (&topic, topic.fingerprint()));
         assert_eq!(state.page_of_link(&set, &lease).unwrap(), Some((topic.fingerprint(), id)));
         let other = url("http://a.example/topic/5");
-        let mut batch = Batch::default();
-        let row = record(&other, None, done(shown_page, false));
-        urls::put(&mut batch, &state.db, other.fingerprint(), &row);
-        state.commit(batch, now).unwrap();
+        fetched(&mut state, "/topic/5", false, now);
         state.meet_again((&post, own), (&other, other.fingerprint()));
         assert_eq!(state.page_of_link(&set, &lease).unwrap(), None, "one topic quotes another");
     }

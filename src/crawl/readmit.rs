@@ -749,7 +749,7 @@ pub(super) mod tests {
     }
 
     /// Stores that a URL was fetched and showed a page that keeps something back, or nothing.
-    fn fetched(state: &mut State, tail: &str, withheld: bool, now: Timestamp) {
+    pub(in crate::crawl) fn fetched(state: &mut State, tail: &str, withheld: bool, now: Timestamp) {
         let shown = Fetched::Page { text: Text::Unknown, digest: Some(1), bag: None, junk: false };
         let url = url(&format!("http://a.example{tail}"));
         let mut batch = Batch::default();
